@@ -1,0 +1,125 @@
+"""What is put under test, as data. Only `model` agents exist so far; functions and commands will join the union.
+
+Two agents are the same when their digests are equal. Names, credentials, prices and the way requests are paced are not
+part of the digest: they change how a run goes, not what is asked of the model.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Literal
+
+from pydantic import Field, JsonValue
+
+from trunchray.core.digest import digest
+from trunchray.core.frozen import Frozen
+
+
+class Limits(Frozen):
+    """What one trial may use. The run's limits replace the release's, and a model's replace the run's."""
+
+    max_steps: int = Field(default=10, ge=1)
+    """Model calls in one trial."""
+    max_tool_calls: int = Field(default=20, ge=0)
+    max_output_tokens: int = Field(default=4096, ge=1)
+    """Tokens the model may write in one call."""
+
+
+class Price(Frozen):
+    """US dollars per million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class Pacing(Frozen):
+    """How requests to one model are paced and repeated. All times are in seconds."""
+
+    max_in_flight: int = Field(default=128, ge=1)
+    """Trials in flight in the whole run, shared out over the workers."""
+    timeout: float = Field(default=120, gt=0)
+    """One request."""
+    deadline: float = Field(default=600, gt=0)
+    """One model call with all its retries and waits."""
+    max_retries: int = Field(default=6, ge=0)
+
+
+class Latency(Frozen):
+    """A mock model's time in seconds: log-normal with this median and 99th percentile; constant when they are equal."""
+
+    p50: float = Field(ge=0)
+    p99: float = Field(ge=0)
+
+
+class Faults(Frozen):
+    """The share of a mock model's requests that go wrong, by kind; each from 0 to 1, at most 1 together."""
+
+    rate_limited: float = Field(default=0, ge=0, le=1)
+    """429 with `Retry-After`."""
+    rate_limited_silently: float = Field(default=0, ge=0, le=1)
+    """429 without it."""
+    server_error: float = Field(default=0, ge=0, le=1)
+    """500, 502 or 503."""
+    timeout: float = Field(default=0, ge=0, le=1)
+    """No answer until the request's own timeout."""
+    malformed: float = Field(default=0, ge=0, le=1)
+    """200 with a body that is not JSON."""
+    retry_after: float = Field(default=1, ge=0)
+    """Seconds named by `rate_limited`."""
+
+
+class ScriptedCall(Frozen):
+    """One tool call of a scripted reply; a string is sent as the raw argument text."""
+
+    name: str
+    arguments: dict[str, JsonValue] | str = {}
+
+
+class ScriptedReply(Frozen):
+    """One reply of a scripted mock: its n-th model call in a trial gets the n-th reply, the last one from then on."""
+
+    text: str = ""
+    tool_calls: tuple[ScriptedCall, ...] = ()
+    finish_reason: str | None = None
+
+
+class Mock(Frozen):
+    """How a model that lives inside trunchray behaves: offline, deterministic, the same from any number of workers."""
+
+    replay: str | None = None
+    """SHA-256 of the recorded outputs (`mock/replay`); the run keeps the file itself."""
+    script: tuple[ScriptedReply, ...] = ()
+    """The replies of `mock/script`."""
+    latency: Latency = Latency(p50=0, p99=0)
+    faults: Faults = Faults()
+    seed: int = 0
+
+
+class ModelAgent(Frozen):
+    """A model, asked directly."""
+
+    kind: Literal["model"] = "model"
+    name: str
+    """Unique in its run; what tables and rows call it."""
+    model: str
+    """`<provider>/<model>`, for example `openai/gpt-4o-mini`."""
+    base_url: str | None = None
+    """The OpenAI-compatible endpoint, without a trailing slash; None for a mock."""
+    params: dict[str, JsonValue] = {}
+    """Further request fields, sent as they are (temperature, top_p, seed, …)."""
+    limits: Limits = Limits()
+    mock: Mock | None = None
+
+    api_key_env: str | None = None
+    """The environment variable that holds the key; the key itself is read where requests are made."""
+    price: Price | None = None
+    pacing: Pacing = Pacing()
+
+    @cached_property
+    def digest(self) -> str:
+        """64 hex digits of what is asked of the model."""
+        asked = {"kind", "model", "base_url", "params", "limits", "mock"}
+        return digest(self.model_dump(mode="json", include=asked))
+
+
+AgentSpec = ModelAgent

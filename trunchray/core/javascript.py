@@ -1,0 +1,35 @@
+"""JavaScript's string rules, in Python.
+
+Authors and their published results come from JavaScript, so strings are compared as JavaScript would. Python differs:
+`str.strip` removes U+001C–1F and U+0085, and keeps U+FEFF. Lower case and NFKC follow Unicode in both; they can differ
+for characters younger than the older of the two Unicode tables.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+WHITE_SPACE = (
+    "\t\n\v\f\r \u00a0\u1680" + "".join(map(chr, range(0x2000, 0x200B))) + "\u2028\u2029\u202f\u205f\u3000\ufeff"
+)
+"""What `String.prototype.trim` removes and `\\s` matches (ECMA-262, WhiteSpace and LineTerminator)."""
+
+_runs = re.compile(f"[{re.escape(WHITE_SPACE)}]+")
+
+
+def trim(text: str) -> str:
+    """`text.trim()`."""
+    return text.strip(WHITE_SPACE)
+
+
+def normalise(text: str) -> str:
+    """`answer_bank: nfkc-lower-ws/1`: NFKC, lower case, runs of white space to one blank, trim."""
+    return trim(_runs.sub(" ", unicodedata.normalize("NFKC", text).lower()))
+
+
+def utf16_cut(text: str, units: int) -> str:
+    """The longest prefix of at most `units` UTF-16 code units that does not end inside a surrogate pair."""
+    if len(text) * 2 <= units:
+        return text
+    return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "ignore")

@@ -1,0 +1,156 @@
+"""A trial (what to do), its trace (what happened), its verdict (what that is worth), and all three as one row."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any, Literal, Self
+
+from pydantic import Field, JsonValue
+
+from trunchray.core.frozen import CamelFrozen, Frozen
+from trunchray.errors import Boundary, TrialError
+
+KEY_FORMAT = "trunchray.trial/1"
+"""Part of every trial key: a key computed another way must be another key."""
+
+Outcome = Literal["passed", "failed", "error"]
+FinishReason = Literal["stop", "length", "content-filter", "tool-calls", "error", "other"]
+
+
+def trial_key(release_digest: str, case_id: str, agent_digest: str, attempt: int) -> str:
+    """The identity of a trial, 64 hex digits. `attempt` counts from 1."""
+    return hashlib.sha256(f"{KEY_FORMAT}\n{release_digest}\n{case_id}\n{agent_digest}\n{attempt}".encode()).hexdigest()
+
+
+class Trial(Frozen):
+    """One case put to one agent for the `attempt`-th time (from 1)."""
+
+    key: str
+    case_id: str
+    agent: str
+    attempt: int = Field(ge=1)
+
+
+class ToolCall(CamelFrozen):
+    """One tool call as the model made it; `input` is the raw text when the arguments were not valid JSON."""
+
+    tool_call_id: str
+    tool_name: str
+    input: JsonValue
+    output: JsonValue = None
+    error: str | None = None
+
+    def observed(self) -> dict[str, JsonValue]:
+        """The form a custom evaluator sees: `output` and `error` only where the call has one."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+class Usage(CamelFrozen):
+    """Tokens, summed over the model calls of a trial. None means the provider did not say."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+    @property
+    def total_tokens(self) -> int:
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in Usage.model_fields})
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else a + b
+
+
+class Step(Frozen):
+    """One event of a trace: a model call, a tool call, or a limit that was reached."""
+
+    kind: Literal["model", "tool", "limit"]
+    name: str
+    input: JsonValue = None
+    output: JsonValue = None
+
+
+class Trace(Frozen):
+    """What an agent did with one case. Times are in seconds."""
+
+    output: str
+    """The final assistant text; empty when the model ended without text."""
+    finish_reason: FinishReason = "stop"
+    tool_calls: tuple[ToolCall, ...] = ()
+    """In the order the model made them, refused ones included."""
+    steps: tuple[Step, ...] = ()
+    usage: Usage = Usage()
+    cost_usd: float | None = None
+    """None when the price is unknown."""
+    model: str | None = None
+    """The model's name as the provider returned it."""
+    request_id: str | None = None
+    """The provider's id of the last request."""
+    retries: int = 0
+    waited: float = 0
+    """Time spent waiting for the provider's rate limit."""
+    model_seconds: float = 0
+    tools_seconds: float = 0
+
+
+class Verdict(Frozen):
+    """What an answer is worth."""
+
+    passed: bool
+    score: float = Field(ge=0, le=1)
+    message: str | None = None
+    details: JsonValue = None
+
+
+class Failure(Frozen):
+    """No verdict, and why: something other than the model failed."""
+
+    boundary: Boundary
+    type: str
+    message: str
+    retryable: bool
+
+    @classmethod
+    def of(cls, error: TrialError) -> Self:
+        return cls(boundary=error.boundary, type=error.type, message=str(error), retryable=error.retryable)
+
+
+class Timing(Frozen):
+    """Seconds spent in each stage of a trial; `total` runs from the start of the trial to its end."""
+
+    queued: float = 0
+    model: float = 0
+    tools: float = 0
+    evaluator: float = 0
+    total: float = 0
+
+
+class Result(Frozen):
+    """One counted row: exactly one of `verdict` and `failure` is set. A failed grading keeps its trace."""
+
+    trial: Trial
+    eval_id: str
+    agent_digest: str
+    trace: Trace | None = None
+    verdict: Verdict | None = None
+    failure: Failure | None = None
+    evaluator_digest: str | None = None
+    latency: Timing = Timing()
+    started_at: datetime
+    ended_at: datetime
+    worker: str = ""
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.verdict is None:
+            return "error"
+        return "passed" if self.verdict.passed else "failed"
+
+    def model_post_init(self, _context: Any) -> None:
+        if (self.verdict is None) == (self.failure is None):
+            raise ValueError("a result has either a verdict or a failure")
