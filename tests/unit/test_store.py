@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trunchray.adapters.store import Store
+from trunchray.errors import StoreError, UsageError
+
+
+@pytest.fixture(params=["local", "memory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    uri = str(tmp_path / "s") if request.param == "local" else f"memory://{uuid.uuid4().hex}"
+    return Store(uri)
+
+
+def test_what_is_written_is_read_back(store: Store):
+    """An object is what was last written under its name, and names below a folder are listed."""
+    store.write("a/b.json", b"1")
+    store.write("a/b.json", b"2")
+    store.write("a/c/d.json", b"3")
+    assert store.read("a/b.json") == b"2"
+    assert store.names("a") == ["b.json", "c"]
+    assert store.find("a") == ["a/b.json", "a/c/d.json"]
+    assert store.child("a").read("c/d.json") == b"3"
+    assert store.read_many(["a/b.json", "a/c/d.json"]) == {"a/b.json": b"2", "a/c/d.json": b"3"}
+
+
+def test_what_is_missing(store: Store):
+    """A missing object is a FileNotFoundError, a missing folder is empty."""
+    with pytest.raises(FileNotFoundError):
+        store.read("nope")
+    assert not store.exists("nope")
+    assert store.names("nope") == []
+    assert store.find("nope") == []
+
+
+def test_create_is_won_once(store: Store):
+    """Of two creations of the same object the first wins, and the loser is told."""
+    assert store.create("commit.json", b"mine")
+    assert not store.create("commit.json", b"yours")
+    assert store.read("commit.json") == b"mine"
+
+
+def test_create_is_won_once_by_many_at_a_time(tmp_path: Path):
+    """However many create the same local object at the same moment, exactly one is told that it won."""
+    store, won = Store(str(tmp_path)), list[str]()
+    for round_ in range(20):
+        start = threading.Barrier(8)
+
+        def attempt(name: str, path: str = f"{round_}/commit.json", start: threading.Barrier = start) -> None:
+            start.wait()
+            if store.create(path, name.encode()):
+                won.append(path)
+
+        threads = [threading.Thread(target=attempt, args=(str(i),)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert sorted(won) == sorted(f"{round_}/commit.json" for round_ in range(20))
+
+
+def test_a_put_file_is_copied(store: Store, tmp_path: Path):
+    """A local file arrives whole and stays where it was."""
+    source = tmp_path / "source"
+    source.write_bytes(b"x" * 100_000)
+    store.put("report/results.parquet", source)
+    assert store.read("report/results.parquet") == source.read_bytes()
+
+
+def test_no_half_written_object_is_left(tmp_path: Path):
+    """A write that cannot be finished is a StoreError naming the object, and leaves no file behind."""
+    (tmp_path / "parts").write_bytes(b"a file where a folder should be")
+    with pytest.raises(StoreError, match="parts/x"):
+        Store(str(tmp_path)).write("parts/x", b"1")
+    assert [path.name for path in tmp_path.iterdir()] == ["parts"]
+
+
+def test_an_unknown_location_is_refused():
+    """A URI that nothing can open is the caller's mistake and says what would work."""
+    with pytest.raises(UsageError, match="s3://bucket"):
+        Store("nosuch://x")
