@@ -6,7 +6,6 @@ part of the digest: they change how a run goes, not what is asked of the model.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Literal
 
 from pydantic import Field, JsonValue
@@ -115,7 +114,7 @@ class ModelAgent(Frozen):
     price: Price | None = None
     pacing: Pacing = Pacing()
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """64 hex digits of what is asked of the model."""
         asked = {"kind", "model", "base_url", "params", "limits", "mock"}

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trunchray.core.ledger import Abandon, Commit, Dispatch, Event, Finished, Instruction, Ledger, Lost, Stop
+
+LANES = ("a", "b", "c")
+
+
+class Cluster:
+    """Workers as a ledger sees them: what was dispatched, what may still come back, what was settled."""
+
+    def __init__(self, ledger: Ledger[str], widths: dict[str, int], lane_of: dict[str, str]) -> None:
+        self.ledger, self.widths, self.lane_of = ledger, widths, lane_of
+        self.out: list[Dispatch] = []
+        self.zombies: list[Dispatch] = []
+        self.dispatched: list[str] = []
+        self.commits: list[str] = []
+        self.abandoned: list[str] = []
+
+    def carry_out(self, instructions: list[Instruction[str]]) -> None:
+        for instruction in instructions:
+            match instruction:
+                case Dispatch():
+                    self.out.append(instruction)
+                    self.dispatched.append(instruction.shard)
+                case Commit(shard=shard):
+                    self.commits.append(shard)
+                case Abandon(shard=shard):
+                    self.abandoned.append(shard)
+
+    def tell(self, event: Event[str]) -> None:
+        self.carry_out(self.ledger.handle(event))
+
+    def check_widths(self) -> None:
+        for lane, width in self.widths.items():
+            assert sum(self.lane_of[d.shard] == lane for d in self.out) <= width
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], dict[str, int], set[str]]:
+    shards = [(f"s{i}", draw(st.sampled_from(LANES))) for i in range(draw(st.integers(0, 12)))]
+    widths = {lane: draw(st.integers(1, 3)) for lane in LANES}
+    done = draw(st.sets(st.sampled_from([name for name, _ in shards]))) if shards else set[str]()
+    return shards, widths, done
+
+
+@settings(max_examples=400, deadline=None)
+@given(run=runs(), data=st.data())
+def test_every_history_settles_each_shard_once(
+    run: tuple[list[tuple[str, str]], dict[str, int], set[str]], data: st.DataObject
+):
+    """Whatever dies, comes late or comes twice: each shard is committed or abandoned, never dispatched once it was
+    committed, never committed twice, and no lane is wider than allowed."""
+    shards, widths, done = run
+    ledger = Ledger[str](shards, widths, committed=done, max_losses=3)
+    cluster = Cluster(ledger, widths, dict(shards))
+    cluster.carry_out(ledger.start())
+    while not ledger.finished:
+        cluster.check_widths()
+        settled = set(cluster.commits)
+        kind = data.draw(st.sampled_from(["finished", "partial", "lost", "late", "twice"]))
+        if kind in ("late", "twice") and cluster.zombies:
+            work = data.draw(st.sampled_from(cluster.zombies))
+            was_out = [d for d in cluster.out if d.shard == work.shard]
+            cluster.tell(Finished(work.shard, work.attempt, "late", missing=0))
+            cluster.out = [d for d in cluster.out if d not in was_out]
+            cluster.zombies += was_out
+        else:
+            work = cluster.out.pop(data.draw(st.integers(0, len(cluster.out) - 1)))
+            cluster.zombies.append(work)
+            if kind == "lost":
+                cluster.tell(Lost(work.shard, work.attempt, "died"))
+            else:
+                cluster.tell(Finished(work.shard, work.attempt, "r", missing=1 if kind == "partial" else 0))
+        assert not settled & {d.shard for d in cluster.out}
+    assert len(cluster.commits) == len(set(cluster.commits))
+    assert set(cluster.commits) | set(ledger.abandoned) | done == {name for name, _ in shards}
+    assert not set(cluster.commits) & (set(ledger.abandoned) | done)
+    assert not done & set(cluster.dispatched)
+
+
+@settings(max_examples=100, deadline=None)
+@given(run=runs(), data=st.data())
+def test_after_stop_nothing_is_dispatched(
+    run: tuple[list[tuple[str, str]], dict[str, int], set[str]], data: st.DataObject
+):
+    """A stopped ledger only waits: whole receipts are still committed, and it ends when the last worker is back."""
+    shards, widths, done = run
+    ledger = Ledger[str](shards, widths, committed=done)
+    cluster = Cluster(ledger, widths, dict(shards))
+    cluster.carry_out(ledger.start())
+    cluster.tell(Stop())
+    before = list(cluster.dispatched)
+    for work in list(cluster.out):
+        assert not ledger.finished
+        whole = data.draw(st.booleans())
+        cluster.tell(Finished(work.shard, work.attempt, "r", missing=0 if whole else 2))
+        assert (work.shard in cluster.commits) is whole
+    assert ledger.finished
+    assert cluster.dispatched == before

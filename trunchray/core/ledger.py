@@ -1,0 +1,165 @@
+"""Which shards are pending, running and settled: the run's only mutable state, and no I/O.
+
+    pending ──Dispatch──▶ running ──Finished, whole──▶ committed
+       ▲                     │
+       └── Lost, or Finished with trials missing; after `max_losses` of them ──▶ abandoned
+
+Theory of operation. Each agent has a lane of its own with a width, so that a model that crawls cannot take the places
+of one that flies. A shard that was lost may still be finished by the worker that was given up for dead, even while
+another one runs it: the first whole receipt wins, and whatever comes later is ignored. Rows are safe in either case: a
+receipt only lists parts that are already stored, and a re-dispatched shard runs only what is missing from its parts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+Receipt = TypeVar("Receipt")
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """Give this shard to a worker. `attempt` counts from 1 in this ledger."""
+
+    shard: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Generic[Receipt]):
+    """Write down that this receipt counts for the shard."""
+
+    shard: str
+    receipt: Receipt
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Give up on the shard for this run of the command; its trials stay owed."""
+
+    shard: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Generic[Receipt]):
+    """A worker came back. `missing` counts the shard's trials that no stored part holds."""
+
+    shard: str
+    attempt: int
+    receipt: Receipt
+    missing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A worker died or broke down while it had the shard."""
+
+    shard: str
+    attempt: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Dispatch nothing more; what is running may still finish."""
+
+
+Instruction = Dispatch | Commit[Receipt] | Abandon
+Event = Finished[Receipt] | Lost | Stop
+
+
+@dataclass(slots=True)
+class _Lane:
+    width: int
+    pending: deque[str] = field(default_factory=deque[str])
+    running: set[str] = field(default_factory=set[str])
+
+
+class Ledger(Generic[Receipt]):
+    """The shards of a run by lane, in order of work; those already `committed` are settled from the start."""
+
+    def __init__(
+        self,
+        shards: Sequence[tuple[str, str]],
+        widths: dict[str, int],
+        *,
+        committed: Collection[str] = (),
+        max_losses: int = 8,
+    ) -> None:
+        """`shards`: pairs of shard id and lane; `widths`: how many shards of each lane may run at once."""
+        self._lanes = {name: _Lane(width) for name, width in widths.items()}
+        self._lane_of = {shard: self._lanes[lane] for shard, lane in shards}
+        self._max_losses = max_losses
+        self._attempts: dict[str, int] = {}
+        self._losses: dict[str, int] = {}
+        self._stopped = False
+        self.committed = set(committed) & self._lane_of.keys()
+        self.abandoned: dict[str, str] = {}
+        for shard, lane in shards:
+            if shard not in self.committed:
+                self._lanes[lane].pending.append(shard)
+
+    @property
+    def running(self) -> int:
+        """How many shards are out with workers."""
+        return sum(len(lane.running) for lane in self._lanes.values())
+
+    @property
+    def finished(self) -> bool:
+        """Nothing runs and nothing more will be dispatched."""
+        return not self.running and (self._stopped or not any(lane.pending for lane in self._lanes.values()))
+
+    def start(self) -> list[Instruction[Receipt]]:
+        """The first dispatches."""
+        return [dispatch for lane in self._lanes.values() for dispatch in self._fill(lane)]
+
+    def handle(self, event: Event[Receipt]) -> list[Instruction[Receipt]]:
+        """Take in one event; give back what must now be done, in order."""
+        match event:
+            case Stop():
+                self._stopped = True
+                return []
+            case Finished(shard=shard, receipt=receipt, missing=0):
+                return self._settle(shard, receipt)
+            case Finished(shard=shard, attempt=attempt, missing=missing):
+                return self._retry(shard, attempt, f"{missing} trials were not run")
+            case Lost(shard=shard, attempt=attempt, reason=reason):
+                return self._retry(shard, attempt, reason)
+
+    def _settle(self, shard: str, receipt: Receipt) -> list[Instruction[Receipt]]:
+        if shard in self.committed:
+            return []
+        lane = self._lane_of[shard]
+        lane.running.discard(shard)
+        if shard in lane.pending:
+            lane.pending.remove(shard)
+        self.abandoned.pop(shard, None)
+        self.committed.add(shard)
+        return [Commit(shard, receipt), *self._fill(lane)]
+
+    def _retry(self, shard: str, attempt: int, reason: str) -> list[Instruction[Receipt]]:
+        lane = self._lane_of[shard]
+        if shard not in lane.running or attempt != self._attempts[shard]:
+            return []
+        lane.running.discard(shard)
+        if self._stopped:
+            return []
+        self._losses[shard] = self._losses.get(shard, 0) + 1
+        if self._losses[shard] >= self._max_losses:
+            self.abandoned[shard] = reason
+            return [Abandon(shard, reason), *self._fill(lane)]
+        lane.pending.appendleft(shard)
+        return self._fill(lane)
+
+    def _fill(self, lane: _Lane) -> list[Instruction[Receipt]]:
+        out: list[Instruction[Receipt]] = []
+        while lane.pending and len(lane.running) < lane.width and not self._stopped:
+            shard = lane.pending.popleft()
+            lane.running.add(shard)
+            self._attempts[shard] = self._attempts.get(shard, 0) + 1
+            out.append(Dispatch(shard, self._attempts[shard]))
+        return out

@@ -1,0 +1,99 @@
+"""What a run is: the question that is frozen when it starts and compared when it goes on."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Literal, Self
+
+from pydantic import Field, JsonValue, model_validator
+
+from trunchray.core.agent import AgentSpec
+from trunchray.core.digest import digest
+from trunchray.core.frozen import Frozen
+from trunchray.errors import UsageError
+
+
+class Selection(Frozen):
+    """Which cases of the release to run; the default is all of them."""
+
+    evals: tuple[str, ...] | None = None
+    cases: tuple[str, ...] | None = None
+    sample: int | None = Field(default=None, ge=1)
+    """How many cases to draw; a larger sample of the same seed holds the smaller one."""
+    seed: int = 0
+
+
+class RunSpec(Frozen):
+    """The whole question of a run. It holds no credential: agents name environment variables."""
+
+    format: Literal[1] = 1
+    run_id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")
+    title: str
+    release: str
+    """Where the release is stored."""
+    release_digest: str
+    agents: tuple[AgentSpec, ...] = Field(min_length=1)
+    attempts: int = Field(default=1, ge=1, le=1000)
+    selection: Selection = Selection()
+    seed: int = 0
+    """Orders the cases, so that a run that stops early is a random sample."""
+    shard_size: int = Field(default=128, ge=1, le=1024)
+
+    @model_validator(mode="after")
+    def _agents_differ(self) -> Self:
+        for name, count in Counter(agent.name for agent in self.agents).items():
+            if count > 1:
+                raise ValueError(f"{count} models are named {name!r}; give each its own name")
+        first: dict[str, str] = {}
+        for agent in self.agents:
+            if (other := first.setdefault(agent.digest, agent.name)) != agent.name:
+                raise ValueError(
+                    f"models {other!r} and {agent.name!r} are the same model with the same parameters; "
+                    "remove one, or raise attempts to repeat it"
+                )
+        return self
+
+    def agent(self, name: str) -> AgentSpec:
+        return next(agent for agent in self.agents if agent.name == name)
+
+
+def default_run_id(slug: str, release_digest: str, selection: Selection, seed: int, shard_size: int) -> str:
+    """A name that the same question always gets, so that repeating a command continues its run."""
+    question: list[JsonValue] = [release_digest, selection.model_dump(mode="json"), seed, shard_size]
+    return f"{slug[:80]}-{digest(question)[:10]}"
+
+
+def extend(stored: RunSpec, wanted: RunSpec) -> RunSpec:
+    """The stored run with the wanted models and attempts added.
+
+    Raises:
+        UsageError: when the two ask different questions; the message names every field that differs.
+    """
+    differences = _differences(stored, wanted)
+    if differences:
+        raise UsageError(
+            f"run {stored.run_id!r} exists and asks another question: {'; '.join(differences)}. "
+            "Choose another --run-id, or go back to the old settings"
+        )
+    named = {agent.name: agent for agent in stored.agents} | {agent.name: agent for agent in wanted.agents}
+    agents, attempts = tuple(named.values()), max(stored.attempts, wanted.attempts)
+    return RunSpec.model_validate(
+        stored.model_dump() | {"agents": agents, "attempts": attempts, "release": wanted.release}
+    )
+
+
+def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
+    out = [
+        f"{name} was {getattr(stored, name)!r} and is now {getattr(wanted, name)!r}"
+        for name in ("release_digest", "seed", "shard_size")
+        if getattr(stored, name) != getattr(wanted, name)
+    ]
+    old, new = stored.selection.model_dump(), wanted.selection.model_dump()
+    out += [f"select.{name} was {old[name]!r} and is now {new[name]!r}" for name in old if old[name] != new[name]]
+    known = {agent.name: agent.digest for agent in stored.agents}
+    out += [
+        f"model {agent.name!r} has other parameters than before (give it another name)"
+        for agent in wanted.agents
+        if known.get(agent.name, agent.digest) != agent.digest
+    ]
+    return out
