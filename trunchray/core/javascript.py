@@ -16,6 +16,8 @@ WHITE_SPACE = (
 """What `String.prototype.trim` removes and `\\s` matches (ECMA-262, WhiteSpace and LineTerminator)."""
 
 _runs = re.compile(f"[{re.escape(WHITE_SPACE)}]+")
+_disputed = re.compile("[\x1c-\x1f\x85\ufeff]")
+"""Where `str.split` and JavaScript disagree about white space."""
 
 
 def trim(text: str) -> str:
@@ -25,11 +27,26 @@ def trim(text: str) -> str:
 
 def normalise(text: str) -> str:
     """`answer_bank: nfkc-lower-ws/1`: NFKC, lower case, runs of white space to one blank, trim."""
-    return trim(_runs.sub(" ", unicodedata.normalize("NFKC", text).lower()))
+    folded = unicodedata.normalize("NFKC", text).lower()
+    if _disputed.search(folded):
+        return trim(_runs.sub(" ", folded))
+    return " ".join(folded.split())  # the same for all other text, several times as fast
 
 
 def utf16_cut(text: str, units: int) -> str:
     """The longest prefix of at most `units` UTF-16 code units that does not end inside a surrogate pair."""
     if len(text) * 2 <= units:
         return text
-    return text.encode("utf-16-le", "surrogatepass")[: units * 2].decode("utf-16-le", "ignore")
+    encoded = text.encode("utf-16-le", "surrogatepass")
+    cut = encoded[: units * 2]
+    if _is_high(cut[-2:]) and _is_low(encoded[units * 2 : units * 2 + 2]):
+        cut = cut[:-2]
+    return cut.decode("utf-16-le", "surrogatepass")
+
+
+def _is_high(unit: bytes) -> bool:
+    return len(unit) == 2 and unit[1] & 0xFC == 0xD8
+
+
+def _is_low(unit: bytes) -> bool:
+    return len(unit) == 2 and unit[1] & 0xFC == 0xDC
