@@ -6,12 +6,13 @@ part of the digest: they change how a run goes, not what is asked of the model.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field, JsonValue
+from pydantic import Field, JsonValue, model_validator
 
 from trunchray.core.digest import digest
 from trunchray.core.frozen import Frozen
+from trunchray.core.trial import FinishReason
 
 
 class Limits(Frozen):
@@ -46,8 +47,14 @@ class Pacing(Frozen):
 class Latency(Frozen):
     """A mock model's time in seconds: log-normal with this median and 99th percentile; constant when they are equal."""
 
-    p50: float = Field(ge=0)
-    p99: float = Field(ge=0)
+    p50: float = Field(ge=0, allow_inf_nan=False)
+    p99: float = Field(ge=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.p99 < self.p50 or (self.p50 == 0 and self.p99 > 0):
+            raise ValueError(f"p99 ({self.p99:g} s) must be at least p50 ({self.p50:g} s), and 0 when p50 is 0")
+        return self
 
 
 class Faults(Frozen):
@@ -63,8 +70,15 @@ class Faults(Frozen):
     """No answer until the request's own timeout."""
     malformed: float = Field(default=0, ge=0, le=1)
     """200 with a body that is not JSON."""
-    retry_after: float = Field(default=1, ge=0)
+    retry_after: float = Field(default=1, ge=0, allow_inf_nan=False)
     """Seconds named by `rate_limited`."""
+
+    @model_validator(mode="after")
+    def _at_most_all(self) -> Self:
+        share = self.rate_limited + self.rate_limited_silently + self.server_error + self.timeout + self.malformed
+        if share > 1 + 1e-9:
+            raise ValueError(f"the shares add up to {share:g}; together they may be at most 1")
+        return self
 
 
 class ScriptedCall(Frozen):
@@ -79,7 +93,8 @@ class ScriptedReply(Frozen):
 
     text: str = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
-    finish_reason: str | None = None
+    finish_reason: FinishReason | None = None
+    """None: "tool-calls" when there are any, else "stop"."""
 
 
 class Mock(Frozen):

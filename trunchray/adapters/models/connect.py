@@ -1,0 +1,50 @@
+"""From a model's spec to a client. The only place where keys are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trunchray.adapters.models import providers
+from trunchray.adapters.models.base import ModelClient
+from trunchray.adapters.models.mock import MockClient
+from trunchray.adapters.models.replay import load_replay
+from trunchray.core.agent import ModelAgent
+from trunchray.core.digest import sha256
+from trunchray.errors import UsageError
+
+
+def build_client(spec: ModelAgent, *, environ: Mapping[str, str], replay: bytes | None = None) -> ModelClient:
+    """A client that has not connected yet. `replay` is the file of recorded outputs of a `mock/replay`.
+
+    Raises:
+        UsageError: the model cannot be reached this way, its key is not in `environ`, or the recorded outputs are
+            not the ones the spec names.
+    """
+    base_url, api_key_env = providers.resolve(spec.model, spec.base_url, spec.api_key_env)
+    if base_url is None:
+        return _mock(spec, replay)
+    providers.check_params(spec.model, spec.params)
+    key = _key(spec.model, api_key_env, environ)
+    from trunchray.adapters.models.openai import OpenAIClient  # noqa: PLC0415 - aiohttp loads where requests are made
+
+    return OpenAIClient(spec.model_copy(update={"base_url": base_url, "api_key_env": api_key_env}), api_key=key)
+
+
+def _mock(spec: ModelAgent, content: bytes | None) -> MockClient:
+    if content is None:
+        return MockClient(spec)
+    expected = spec.mock.replay if spec.mock else None
+    if expected is not None and sha256(content) != expected:
+        raise UsageError(f"agent {spec.name!r}: the recorded outputs have changed since the run began ({expected})")
+    return MockClient(spec, replay=load_replay(content, f"recorded outputs of {spec.name!r}"))
+
+
+def _key(model: str, name: str | None, environ: Mapping[str, str]) -> str | None:
+    if name is None:
+        return None
+    key = environ.get(name, "").strip()
+    if not key:
+        raise UsageError(f"model {model!r} needs a key: set the environment variable {name} where the workers run")
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise UsageError(f"model {model!r}: the key in {name} has blanks or characters that no header can carry")
+    return key
