@@ -81,28 +81,28 @@ def javascript() -> Iterator[JavaScript]:
 
 
 @given(text=texts_with_lone_surrogates)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_trim(javascript: JavaScript, text: str) -> None:
     """`trim` removes what String.prototype.trim removes, even around broken surrogates."""
     assert trim(text) == javascript("trim", text)
 
 
 @given(text=texts_with_lone_surrogates)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_lower_case(javascript: JavaScript, text: str) -> None:
     """`str.lower` is String.prototype.toLowerCase, final sigma and dotted capital I included."""
     assert text.lower() == javascript("lower", text)
 
 
 @given(text=texts_with_lone_surrogates)
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_normalise(javascript: JavaScript, text: str) -> None:
     """`normalise` is NFKC, lower case, runs of white space to one blank and trim, as JavaScript does them."""
     assert normalise(text) == javascript("normalise", text)
 
 
 @given(text=texts_with_lone_surrogates, units=st.integers(min_value=0, max_value=40))
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_utf16_cut(javascript: JavaScript, text: str, units: int) -> None:
     """`utf16_cut` counts as JavaScript counts and never splits a pair."""
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
@@ -110,14 +110,14 @@ def test_utf16_cut(javascript: JavaScript, text: str, units: int) -> None:
 
 
 @given(output=texts)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_non_empty(javascript: JavaScript, output: str) -> None:
     """`non_empty` passes when JavaScript would find text."""
     assert grade_text(NonEmpty(), output).passed == javascript("nonEmpty", output)
 
 
 @given(expected=texts.filter(trim), before=texts, after=texts, data=st.data())
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_exact_and_contains(
     javascript: JavaScript, expected: str, before: str, after: str, data: st.DataObject
 ) -> None:
@@ -131,7 +131,7 @@ def test_exact_and_contains(
 @given(
     answers=st.lists(visible, min_size=1, max_size=3), forbidden=st.lists(visible, max_size=2), pieces=st.lists(texts)
 )
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 def test_answer_bank(javascript: JavaScript, answers: list[str], forbidden: list[str], pieces: list[str]) -> None:
     """`answer_bank` decides as JavaScript would."""
     check = AnswerBank(answers=tuple(answers), forbidden_answers=tuple(forbidden))

@@ -1,0 +1,107 @@
+"""Groups of counted rows → the figures a report shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from math import fsum
+
+from trunchray.core import stats
+from trunchray.core.group import CaseTotal, Group
+from trunchray.core.report import Bounds, ErrorKind, Figures, IntervalMethod, Latency, Tokens
+from trunchray.core.stats import Cluster
+
+
+def figures(groups: Sequence[Group], *, planned: int, attempts: int) -> Figures:
+    """The figures of one or more evals of a model; `planned` trials were owed, `attempts` for each case."""
+    whole = groups[0] if len(groups) == 1 else Group.merged(groups)
+    evals = [group for group in groups if group.graded]
+    cases = whole.by_case()
+    graded, passed, rows = whole.graded, whole.passed, whole.graded + whole.error
+    pass_rate = passed / graded if graded else None
+    low, high, method = _interval(pass_rate, cases, evals)
+    input_tokens, output_tokens, cached_tokens, reasoning_tokens = whole.tokens
+    return Figures(
+        planned=planned,
+        passed=passed,
+        failed=graded - passed,
+        error=whole.error,
+        not_run=planned - rows,
+        coverage=graded / planned,
+        pass_rate=pass_rate,
+        pass_rate_low=low,
+        pass_rate_high=high,
+        interval=method,
+        mean_score=whole.score / graded if graded else None,
+        mean_score_se=_error(
+            [Cluster(case.attempts, case.score) for case in cases],
+            [Cluster(group.graded, group.score) for group in evals],
+        ),
+        bounds=Bounds(errors_failed=passed / rows, errors_passed=(passed + whole.error) / rows) if rows else None,
+        pass_at_k=_over_attempts(stats.pass_at_k, cases, attempts),
+        pass_hat_k=_over_attempts(stats.pass_hat_k, cases, attempts),
+        usage=Tokens(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_input_tokens=cached_tokens,
+            reasoning_tokens=reasoning_tokens,
+        ),
+        cost_usd=None if whole.unpriced else fsum(whole.costs),
+        latency=_latency(whole),
+        finish_reasons=dict(sorted(whole.finish_reasons.items())),
+        tool_calls=whole.tool_calls,
+        errors=_errors(whole),
+    )
+
+
+def _interval(
+    rate: float | None, cases: Sequence[CaseTotal], evals: Sequence[Group]
+) -> tuple[float | None, float | None, IntervalMethod | None]:
+    """Wilson's while cases are few, and when all agree, since then a standard error of 0 would claim certainty."""
+    if rate is None:
+        return None, None, None
+    error = _error(
+        [Cluster(case.attempts, case.passed) for case in cases],
+        [Cluster(group.graded, group.passed) for group in evals],
+    )
+    if len(cases) < stats.FEW_CASES or not error:
+        low, high = stats.wilson(rate, len(cases))
+        return low, high, "wilson"
+    low, high = stats.normal(rate, error)
+    return low, high, "normal-clustered" if len(evals) > 1 else "normal"
+
+
+def _error(cases: Sequence[Cluster], evals: Sequence[Cluster]) -> float | None:
+    """The standard error clustered by eval, but never below the one clustered by case.
+
+    A few evals that happen to do equally well would otherwise make the error vanish.
+    """
+    by_case, by_eval = stats.standard_error(cases), stats.standard_error(evals)
+    return by_case if by_case is None or by_eval is None else max(by_case, by_eval)
+
+
+def _over_attempts(
+    estimate: Callable[[int, int, int], float], cases: Sequence[CaseTotal], attempts: int
+) -> dict[str, float]:
+    """The mean over cases for k = 1, 2, 4, … and `attempts`; without a k that no case was graded often enough for."""
+    if attempts == 1:
+        return {}
+    kinds = Counter((case.attempts, case.passed) for case in cases)
+    powers = {1 << power for power in range(attempts.bit_length())}
+    out: dict[str, float] = {}
+    for k in sorted(powers | {attempts}):
+        enough = {kind: count for kind, count in kinds.items() if kind[0] >= k}
+        if enough:
+            total = fsum(count * estimate(*kind, k) for kind, count in enough.items())
+            out[str(k)] = total / sum(enough.values())
+    return out
+
+
+def _latency(group: Group) -> Latency | None:
+    seconds = sorted(group.seconds)
+    return Latency(p50=stats.quantile(seconds, 0.5), p95=stats.quantile(seconds, 0.95)) if seconds else None
+
+
+def _errors(group: Group) -> tuple[ErrorKind, ...]:
+    kinds = [ErrorKind(kind=kind, count=count, example=example) for kind, (count, example) in group.errors.items()]
+    return tuple(sorted(kinds, key=lambda error: (-error.count, error.kind)))

@@ -1,0 +1,180 @@
+"""What a run found, as data: `summary.json`. A pure function of the plan and of the set of counted rows."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from trunchray.core.frozen import Frozen
+from trunchray.core.plan import Plan
+from trunchray.core.trial import Outcome
+
+IntervalMethod = Literal["wilson", "normal", "normal-clustered"]
+
+
+@dataclass(frozen=True, slots=True)
+class CountedRow:
+    """One counted result row, as far as reports need it."""
+
+    agent: str
+    eval_id: str
+    case_id: str
+    attempt: int
+    outcome: Outcome
+    score: float | None
+    """From 0 to 1; None for an error."""
+    usage: tuple[int | None, int | None, int | None, int | None]
+    """Input, output, cached and reasoning tokens; None where the provider did not say."""
+    cost_usd: float | None
+    """None when the price is unknown, or the trial failed before anything was paid for."""
+    latency: float
+    """Seconds from the start of the trial to its end."""
+    finish_reason: str | None
+    tool_calls: int
+    failure: tuple[str, str, str] | None
+    """Boundary, type and message."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedModel:
+    """How many trials one model owes, by eval."""
+
+    name: str
+    agent_digest: str
+    model: str
+    trials: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a report measures rows against. Models and evals are reported in this order."""
+
+    run: str
+    release_digest: str
+    title: str
+    attempts: int
+    models: tuple[PlannedModel, ...]
+
+    @classmethod
+    def of(cls, plan: Plan) -> Self:
+        spec = plan.spec
+        trials = {eval_id: cases * spec.attempts for eval_id, cases in Counter(plan.evals.values()).items()}
+        models = tuple(PlannedModel(agent.name, agent.digest, agent.model, trials) for agent in spec.agents)
+        return cls(spec.run_id, spec.release_digest, spec.title, spec.attempts, models)
+
+
+class Tokens(Frozen):
+    """Tokens over all counted rows that say; None when no row does."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+
+
+class Latency(Frozen):
+    """Seconds a counted trial took: median and 95th percentile of the raw values."""
+
+    p50: float
+    p95: float
+
+
+class Bounds(Frozen):
+    """The pass rate, had every error been a fail, or a pass."""
+
+    errors_failed: float
+    errors_passed: float
+
+
+class ErrorKind(Frozen):
+    """Errors of one kind, `<boundary>/<type>`, with the message that sorts first among them."""
+
+    kind: str
+    count: int
+    example: str
+
+
+class Figures(Frozen):
+    """What is reported alike for a model and for one of its evals."""
+
+    planned: int
+    passed: int
+    failed: int
+    error: int
+    not_run: int
+    """Planned trials without a counted row."""
+    coverage: float
+    """Graded trials (passed or failed) as a share of the planned ones."""
+    pass_rate: float | None
+    """Of graded trials; None when nothing was graded. So are the figures around it."""
+    pass_rate_low: float | None
+    """With `pass_rate_high`, the 95 % interval."""
+    pass_rate_high: float | None
+    interval: IntervalMethod | None
+    """`wilson` below 300 graded cases, or when all agree; else `normal`, clustered by eval when there are several."""
+    mean_score: float | None
+    mean_score_se: float | None
+    """Its standard error; None below two graded cases."""
+    bounds: Bounds | None
+    """None when there are no rows."""
+    pass_at_k: dict[str, float]
+    """By k, over cases with at least k graded attempts; empty when each case is attempted once."""
+    pass_hat_k: dict[str, float]
+    """pass^k, likewise."""
+    usage: Tokens
+    cost_usd: float | None
+    """None when a row that used the model has no price."""
+    latency: Latency | None
+    """None when there are no rows."""
+    finish_reasons: dict[str, int]
+    tool_calls: int
+    errors: tuple[ErrorKind, ...]
+    """Most frequent first."""
+
+
+class _EvalName(Frozen):
+    eval_id: str
+
+
+class EvalReport(Figures, _EvalName):
+    """One eval under one model."""
+
+
+class _ModelName(Frozen):
+    name: str
+    agent_digest: str
+    model: str
+    not_run_reason: str | None
+    """Why trials have no row; None when all have one."""
+
+
+class _Evals(Frozen):
+    evals: tuple[EvalReport, ...]
+
+
+class ModelReport(_Evals, Figures, _ModelName):
+    """One model over all its evals."""
+
+
+class Report(Frozen):
+    """A whole run. `complete` means that every planned trial has a counted row."""
+
+    format: Literal[1] = 1
+    run: str
+    release_digest: str
+    title: str
+    attempts: int
+    complete: bool
+    planned: int
+    passed: int
+    failed: int
+    error: int
+    not_run: int
+    models: tuple[ModelReport, ...]
+
+    def to_json(self) -> bytes:
+        """The content of `summary.json`: the same bytes for the same counted rows."""
+        return (json.dumps(self.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n").encode()
