@@ -26,6 +26,7 @@ class Dispatch:
 
     shard: str
     attempt: int
+    lane: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ Event = Finished[Receipt] | Lost | Stop
 
 @dataclass(slots=True)
 class _Lane:
+    name: str
     width: int
     pending: deque[str] = field(default_factory=deque[str])
     running: set[str] = field(default_factory=set[str])
@@ -91,7 +93,7 @@ class Ledger(Generic[Receipt]):
         max_losses: int = 8,
     ) -> None:
         """`shards`: pairs of shard id and lane; `widths`: how many shards of each lane may run at once."""
-        self._lanes = {name: _Lane(width) for name, width in widths.items()}
+        self._lanes = {name: _Lane(name, width) for name, width in widths.items()}
         self._lane_of = {shard: self._lanes[lane] for shard, lane in shards}
         self._max_losses = max_losses
         self._attempts: dict[str, int] = {}
@@ -161,5 +163,5 @@ class Ledger(Generic[Receipt]):
             shard = lane.pending.popleft()
             lane.running.add(shard)
             self._attempts[shard] = self._attempts.get(shard, 0) + 1
-            out.append(Dispatch(shard, self._attempts[shard]))
+            out.append(Dispatch(shard, self._attempts[shard], lane.name))
         return out

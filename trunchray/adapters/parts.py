@@ -1,0 +1,252 @@
+"""Result rows as Parquet: the schema of a row, written by workers as parts and read back when they are counted."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeAlias
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic_core import from_json, to_json
+
+from trunchray.core.report import CountedRow
+from trunchray.core.trial import Outcome, Result, Trace, Usage
+from trunchray.errors import StoreError
+
+Rows: TypeAlias = Any
+"""A `pyarrow.Table` of `SCHEMA` (pyarrow ships no types)."""
+
+_FAILURE = pa.struct(
+    [("boundary", pa.string()), ("type", pa.string()), ("message", pa.string()), ("retryable", pa.bool_())]
+)
+_USAGE = pa.struct([(name, pa.int64()) for name in ("input", "output", "cached", "reasoning")])
+_LATENCY = pa.struct([(name, pa.float64()) for name in ("queued", "model", "tools", "evaluator", "total")])
+_INSTANT = pa.timestamp("us", tz="UTC")
+
+SCHEMA = pa.schema(
+    [
+        ("trial_key", pa.string()),
+        ("release_digest", pa.string()),
+        ("case_id", pa.string()),
+        ("eval_id", pa.string()),
+        ("agent", pa.string()),
+        ("agent_digest", pa.string()),
+        ("attempt", pa.int32()),
+        ("outcome", pa.string()),
+        ("failure", _FAILURE),
+        ("passed", pa.bool_()),
+        ("score", pa.float64()),
+        ("message", pa.string()),
+        ("details", pa.string()),
+        ("output", pa.string()),
+        ("finish_reason", pa.string()),
+        ("tool_calls", pa.string()),
+        ("steps", pa.string()),
+        ("usage", _USAGE),
+        ("cost_usd", pa.float64()),
+        ("latency", _LATENCY),
+        ("model", pa.string()),
+        ("request_id", pa.string()),
+        ("retries", pa.int32()),
+        ("rate_limit_wait", pa.float64()),
+        ("started_at", _INSTANT),
+        ("ended_at", _INSTANT),
+        ("worker", pa.string()),
+        ("evaluator_digest", pa.string()),
+        ("versions", pa.string()),
+    ],
+    metadata={"trunchray.rows": "1"},
+)
+"""One row per trial. `details`, `tool_calls`, `steps` and `versions` hold JSON text; times are seconds."""
+
+MEASURED = ("latency", "rate_limit_wait", "request_id", "started_at", "ended_at", "worker")
+"""Columns that a repetition of the same work may fill differently: measured times, who did it, the provider's ids."""
+
+ROW_GROUP = 8192
+
+
+def row(result: Result, *, release_digest: str, versions: str) -> dict[str, Any]:
+    """One result as a row. `versions` is JSON text naming what produced it."""
+    trial, verdict = result.trial, result.verdict
+    stored: dict[str, Any] = {
+        "trial_key": trial.key,
+        "release_digest": release_digest,
+        "case_id": trial.case_id,
+        "eval_id": result.eval_id,
+        "agent": trial.agent,
+        "agent_digest": result.agent_digest,
+        "attempt": trial.attempt,
+        "outcome": result.outcome,
+        "failure": result.failure.model_dump() if result.failure else None,
+        "latency": result.latency.model_dump(),
+        "started_at": result.started_at,
+        "ended_at": result.ended_at,
+        "worker": result.worker,
+        "evaluator_digest": result.evaluator_digest,
+        "versions": versions,
+    }
+    if verdict:
+        stored |= {"passed": verdict.passed, "score": verdict.score, "message": verdict.message}
+        stored["details"] = None if verdict.details is None else _json(verdict.details)
+    return stored | (_trace(result.trace) if result.trace else {})
+
+
+def size(stored: dict[str, Any]) -> int:
+    """About how many bytes a row takes before compression."""
+    return 600 + sum(len(stored.get(name) or "") for name in ("output", "steps", "details", "tool_calls", "message"))
+
+
+def encode(rows: Sequence[dict[str, Any]]) -> bytes:
+    """The rows as one Parquet file."""
+    try:
+        table = pa.Table.from_pylist(rows, schema=SCHEMA)
+    except UnicodeEncodeError:
+        table = pa.Table.from_pylist([_well_formed(stored) for stored in rows], schema=SCHEMA)
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return sink.getvalue()
+
+
+def decode(content: bytes) -> Rows:
+    """The rows of a part.
+
+    Raises:
+        StoreError: the bytes are not a part: torn, damaged or of another schema.
+    """
+    try:
+        table = pq.read_table(io.BytesIO(content), schema=SCHEMA, page_checksum_verification=True)
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise StoreError(f"not a readable part: {e}") from e
+    if table.schema.field("trial_key").type != pa.string() or table.column("trial_key").null_count:
+        raise StoreError("not a part: it has rows without a trial key")
+    return table
+
+
+def outcomes(table: Rows) -> list[tuple[str, Outcome, int]]:
+    """For each row its trial key, outcome and tokens."""
+    usage = [(used or {}) for used in table.column("usage").to_pylist()]
+    tokens = [(used.get("input") or 0) + (used.get("output") or 0) for used in usage]
+    return list(zip(_keys(table), table.column("outcome").to_pylist(), tokens, strict=True))
+
+
+def choose(tables: Sequence[Rows], keys: Sequence[str]) -> Rows:
+    """One row for each of `keys` that the tables hold, in that order; for a key held twice, the row listed last."""
+    if not tables:
+        return SCHEMA.empty_table()
+    rows = pa.concat_tables(tables)
+    last = {key: place for place, key in enumerate(_keys(rows))}
+    return rows.take(pa.array([last[key] for key in keys if key in last], pa.int64()))
+
+
+def counted(table: Rows) -> Iterator[CountedRow]:
+    """The rows as the report counts them."""
+    names = ["agent", "eval_id", "case_id", "attempt", "outcome", "score", "usage", "cost_usd", "latency"]
+    columns = [table.column(name).to_pylist() for name in (*names, "finish_reason", "tool_calls", "failure")]
+    for agent, eval_id, case_id, attempt, outcome, score, usage, cost, latency, finish, calls, failure in zip(
+        *columns, strict=True
+    ):
+        yield CountedRow(
+            agent=agent,
+            eval_id=eval_id,
+            case_id=case_id,
+            attempt=attempt,
+            outcome=outcome,
+            score=score,
+            usage=_usage(usage),
+            cost_usd=cost,
+            latency=latency["total"],
+            finish_reason=finish,
+            tool_calls=_length(calls),
+            failure=(failure["boundary"], failure["type"], failure["message"]) if failure else None,
+        )
+
+
+class ResultsFile:
+    """A Parquet file that grows by tables, in row groups whose size does not depend on how the tables came."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd")
+        self._held: list[Rows] = []
+        self._rows = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        if kind is None:
+            self._flush(1)
+        self._writer.close()
+
+    def add(self, table: Rows) -> None:
+        self._held.append(table)
+        self._rows += table.num_rows
+        self._flush(ROW_GROUP)
+
+    def _flush(self, at_least: int) -> None:
+        if self._rows < at_least:
+            return
+        rows = pa.concat_tables(self._held)
+        whole = rows.num_rows if at_least < ROW_GROUP else rows.num_rows - rows.num_rows % ROW_GROUP
+        self._writer.write_table(rows.slice(0, whole), row_group_size=ROW_GROUP)
+        self._held, self._rows = [rows.slice(whole)], rows.num_rows - whole
+
+
+def _length(calls: str | None) -> int:
+    return 0 if calls is None or calls == "[]" else len(from_json(calls))
+
+
+def _keys(table: Rows) -> list[str]:
+    return table.column("trial_key").to_pylist()
+
+
+def _usage(usage: dict[str, int | None] | None) -> tuple[int | None, int | None, int | None, int | None]:
+    if usage is None:
+        return (None, None, None, None)
+    return (usage["input"], usage["output"], usage["cached"], usage["reasoning"])
+
+
+def _trace(trace: Trace) -> dict[str, Any]:
+    return {
+        "output": trace.output,
+        "finish_reason": trace.finish_reason,
+        "tool_calls": _json(trace.tool_calls) if trace.tool_calls else "[]",
+        "steps": _json(trace.steps),
+        "usage": _stored_usage(trace.usage),
+        "cost_usd": trace.cost_usd,
+        "model": trace.model,
+        "request_id": trace.request_id,
+        "retries": trace.retries,
+        "rate_limit_wait": trace.waited,
+    }
+
+
+def _stored_usage(usage: Usage) -> dict[str, int | None]:
+    return {
+        "input": usage.input_tokens,
+        "output": usage.output_tokens,
+        "cached": usage.cached_input_tokens,
+        "reasoning": usage.reasoning_tokens,
+    }
+
+
+def _json(value: Any) -> str:
+    try:
+        return to_json(value, by_alias=True).decode()
+    except (ValueError, UnicodeEncodeError):
+        return to_json(_well_formed(value), by_alias=True).decode()
+
+
+def _well_formed(value: Any) -> Any:
+    """The same with U+FFFD in place of lone surrogates, which UTF-8 cannot carry."""
+    match value:
+        case str():
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case dict():
+            return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+        case list() | tuple():
+            return [_well_formed(item) for item in value]
+        case _:
+            return value.model_dump(mode="python") if hasattr(value, "model_dump") else value

@@ -1,0 +1,160 @@
+"""A run's folder on the store: who may drive it, what was asked, which parts count.
+
+run.json                      the question, written first
+lease.json                    who drives
+progress.json                 the last snapshot, for people who look on
+inputs/<sha256>               files the workers need besides the release (recorded outputs)
+parts/<shard>/<uuid>.parquet  rows, written by workers as they go
+commits/<shard>/<n>.json      which parts count; the highest n does
+report/                       what was made of them
+"""
+
+from __future__ import annotations
+
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import from_json, to_json
+
+from trunchray.adapters.store import Store
+from trunchray.core.digest import sha256
+from trunchray.core.receipt import PartRef, Receipt
+from trunchray.core.run import RunSpec
+from trunchray.errors import StoreError, UsageError
+
+
+class RunFolder:
+    """One run, wherever it is stored. Safe to use from several processes; the lease keeps drivers apart."""
+
+    def __init__(self, uri: str) -> None:
+        self.store = Store(uri)
+
+    @property
+    def uri(self) -> str:
+        return self.store.uri
+
+    def spec(self) -> RunSpec | None:
+        """The question of the run; None when there is no run here yet.
+
+        Raises:
+            UsageError: what is stored is not a run of a version this one can read.
+        """
+        try:
+            return RunSpec.model_validate_json(self.store.read("run.json"))
+        except FileNotFoundError:
+            return None
+        except ValidationError as e:
+            reason = e.errors()[0]
+            place = ".".join(map(str, reason["loc"]))
+            raise UsageError(
+                f"{self.uri}/run.json is not a run that this version can read ({place}: {reason['msg']})"
+            ) from e
+
+    def freeze(self, spec: RunSpec) -> None:
+        """Write the question down. The caller holds the lease."""
+        self.store.write("run.json", spec.model_dump_json(indent=2).encode() + b"\n")
+
+    def keep_input(self, content: bytes) -> str:
+        """Store a file that workers need, under its SHA-256, which is returned."""
+        name = sha256(content)
+        if not self.store.exists(f"inputs/{name}"):
+            self.store.write(f"inputs/{name}", content)
+        return name
+
+    def input(self, name: str) -> bytes:
+        """A kept file.
+
+        Raises:
+            StoreError: it is gone or damaged.
+        """
+        try:
+            content = self.store.read(f"inputs/{name}")
+        except FileNotFoundError as e:
+            raise StoreError(f"{self.uri}/inputs/{name} is gone; run the command again to store it anew") from e
+        if sha256(content) != name:
+            raise StoreError(f"{self.uri}/inputs/{name} is damaged; delete it and run the command again")
+        return content
+
+    def part_names(self, shard: str) -> list[str]:
+        """The paths of all stored parts of a shard, sorted."""
+        return [f"parts/{shard}/{name}" for name in self.store.names(f"parts/{shard}") if name.endswith(".parquet")]
+
+    def add_part(self, shard: str, content: bytes, rows: int) -> PartRef:
+        """Store rows under a name of their own."""
+        path = f"parts/{shard}/{uuid.uuid4().hex}.parquet"
+        self.store.write(path, content)
+        return PartRef(path=path, rows=rows, sha256=sha256(content))
+
+    def commits(self) -> dict[str, Receipt]:
+        """The receipt that counts for each committed shard."""
+        highest: dict[str, int] = {}
+        for path in self.store.find("commits"):
+            _, shard, name = path.split("/")
+            highest[shard] = max(int(name.removesuffix(".json")), highest.get(shard, 0))
+        paths = {f"commits/{shard}/{n}.json": shard for shard, n in highest.items()}
+        return {paths[path]: _receipt(path, body) for path, body in self.store.read_many(paths).items()}
+
+    def last_commit(self, shard: str) -> Receipt | None:
+        """The receipt that counts for one shard; None when it has none."""
+        n = self._last(shard)
+        return _receipt(path := f"commits/{shard}/{n}.json", self.store.read(path)) if n else None
+
+    def _last(self, shard: str) -> int:
+        return max((int(name.removesuffix(".json")) for name in self.store.names(f"commits/{shard}")), default=0)
+
+    def commit(self, receipt: Receipt) -> Receipt:
+        """Write a receipt down as the next commit of its shard; the one that counts is returned.
+
+        When another driver was faster, its commit counts.
+        """
+        path = f"commits/{receipt.shard}/{self._last(receipt.shard) + 1}.json"
+        body: JsonValue = {"format": 1, "token": uuid.uuid4().hex, "receipt": receipt.model_dump(mode="json")}
+        if self.store.create(path, to_json(body)):
+            return receipt
+        return _receipt(path, self.store.read(path))
+
+    def read_parts(self, receipt: Receipt, threads: ThreadPoolExecutor) -> tuple[list[bytes], list[str]]:
+        """The bytes of the receipt's parts, in order, and the paths of those that are gone or damaged."""
+        contents: list[bytes] = []
+        damaged: list[str] = []
+        for part, content in zip(receipt.parts, threads.map(self._part, receipt.parts), strict=True):
+            if content is None:
+                damaged.append(part.path)
+            else:
+                contents.append(content)
+        return contents, damaged
+
+    def _part(self, part: PartRef) -> bytes | None:
+        try:
+            content = self.store.read(part.path)
+        except FileNotFoundError:
+            return None
+        return content if sha256(content) == part.sha256 else None
+
+    def write_report(self, name: str, content: bytes | Path) -> str:
+        """Store a file of the report; its URI is returned."""
+        path = f"report/{name}"
+        if isinstance(content, Path):
+            self.store.put(path, content)
+        else:
+            self.store.write(path, content)
+        return f"{self.uri}/{path}"
+
+    def write_progress(self, snapshot: JsonValue) -> None:
+        self.store.write("progress.json", to_json(snapshot, indent=2))
+
+    def progress(self) -> JsonValue:
+        """The last snapshot, or None."""
+        try:
+            return from_json(self.store.read("progress.json"))
+        except (FileNotFoundError, ValueError):
+            return None
+
+
+def _receipt(path: str, body: bytes) -> Receipt:
+    try:
+        return Receipt.model_validate(from_json(body)["receipt"])
+    except (ValueError, KeyError, TypeError) as e:
+        raise StoreError(f"{path} is damaged: {e}; delete it to have its trials counted again from their parts") from e

@@ -1,0 +1,156 @@
+"""Commands for authors: init, compile, inspect, verify."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import JsonValue
+from rich.console import Console
+from rich.table import Table
+
+from trunchray.cli.options import Json
+from trunchray.cli.output import Output
+from trunchray.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from trunchray.adapters.releases import StoredRelease
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(init)
+    app.command("compile")(compile_)
+    app.command()(inspect)
+    app.command()(verify)
+
+
+def init(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist yet, or is empty.")],
+    json: Json = False,
+) -> None:
+    """Start a benchmark: one small example of each way to write cases.
+
+    Example: `trunchray init my-benchmark`
+    """
+    from trunchray.frontends.benchmark.scaffold import scaffold
+
+    output = Output(as_json=json)
+    files = scaffold(directory)
+
+    def show(console: Console) -> None:
+        for name in files:
+            console.print(f"  {directory / name}", markup=False)
+        console.print(f"next: trunchray compile {directory}", markup=False)
+
+    output.result({"directory": str(directory), "files": [*files]}, show)
+
+
+def compile_(
+    path: Annotated[Path, typer.Argument(metavar="PATH", help="The benchmark's folder, or its config file.")],
+    config: Annotated[str | None, typer.Option(metavar="REL", help="A config file inside PATH.")] = None,
+    out: Annotated[str, typer.Option(metavar="URI", help="Where releases are kept.")] = "releases",
+    json: Json = False,
+) -> None:
+    """Compile an authoring repository into an immutable release.
+
+    Example: `trunchray compile benchmarks/arithmetic --out s3://bucket/releases`
+    """
+    from trunchray.frontends.benchmark.compiler import compile_to
+
+    output = Output(as_json=json)
+    stored = compile_to(path, out, config=config)
+    for warning in stored.release.warnings:
+        output.warn(str(warning))
+    output.result(_described(stored), lambda console: _show_release(console, stored))
+
+
+def inspect(
+    target: Annotated[str, typer.Argument(metavar="RELEASE|PATH", help="A release, or an authoring repository.")],
+    cases: Annotated[bool, typer.Option("--cases", help="List every case.")] = False,
+    json: Json = False,
+) -> None:
+    """Show what a release, or an authoring repository, holds. A repository is compiled but nothing is written.
+
+    Example: `trunchray inspect benchmarks/arithmetic --cases`
+    """
+    output = Output(as_json=json)
+    stored = _open(target)
+    value = _described(stored)
+    if cases:
+        value["case_list"] = [case.model_dump(mode="json", by_alias=True) for case in stored.cases()]
+
+    def show(console: Console) -> None:
+        _show_release(console, stored)
+        for case in stored.cases() if cases else ():
+            kinds = ", ".join(check.kind for check in case.checks.values())
+            prompt = " ".join(case.input.prompt.split())
+            console.print(f"{case.id}  [{kinds}]  {prompt[:100]}", markup=False)
+
+    output.result(value, show)
+
+
+def verify(
+    release: Annotated[str, typer.Argument(metavar="RELEASE", help="A release's folder or URI.")],
+    json: Json = False,
+) -> None:
+    """Recompute every hash of a release and name what differs.
+
+    Example: `trunchray verify releases/arithmetic-1.0.0-3f2a9c1b77d0`
+    """
+    from trunchray.adapters.releases import verify_release
+
+    output = Output(as_json=json)
+    differences = verify_release(release)
+    if differences:
+        raise ReleaseError("\n".join([f"{release} is damaged:", *differences]))
+    output.result({"release": release, "ok": True}, lambda console: console.print(f"{release}: whole", markup=False))
+
+
+def _open(target: str) -> StoredRelease:
+    """A stored release, or one made in memory from a repository."""
+    from trunchray.adapters.releases import open_release
+    from trunchray.adapters.store import Store
+
+    if "://" in target or Store(target).exists("release.json"):
+        return open_release(target)
+    from trunchray.frontends.benchmark.compiler import compile_to
+
+    return compile_to(Path(target), "memory://trunchray-inspect")
+
+
+def _described(stored: StoredRelease) -> dict[str, JsonValue]:
+    release = stored.release
+    return {
+        "release": stored.uri,
+        "digest": release.digest,
+        "title": release.title,
+        "version": release.version,
+        "cases": release.cases.count,
+        "evals": [{"id": entry.id, "cases": entry.cases} for entry in release.evals],
+        "warnings": [str(warning) for warning in release.warnings],
+    }
+
+
+def _show_release(console: Console, stored: StoredRelease) -> None:
+    release = stored.release
+    console.print(f"{release.title} {release.version}", markup=False)
+    table = Table(box=None, pad_edge=False)
+    table.add_column("eval")
+    table.add_column("cases", justify="right")
+    table.add_column("graded by")
+    kinds = _kinds(stored)
+    for entry in release.evals:
+        table.add_row(entry.id, str(entry.cases), ", ".join(f"{kind} {n}" for kind, n in kinds[entry.id].most_common()))
+    console.print(table)
+    console.print(f"digest   {release.digest}", markup=False)
+    if not stored.uri.startswith("memory://"):
+        console.print(f"release  {stored.uri}", markup=False)
+
+
+def _kinds(stored: StoredRelease) -> dict[str, Counter[str]]:
+    kinds: dict[str, Counter[str]] = {}
+    for case in stored.cases():
+        kinds.setdefault(case.eval_id, Counter()).update(check.kind for check in case.checks.values())
+    return kinds

@@ -1,0 +1,140 @@
+"""Commands that run and read: run, status, report."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from pydantic import JsonValue
+from rich.console import Console
+
+from trunchray.cli.options import Json
+from trunchray.cli.output import Output
+from trunchray.cli.tables import show_report, show_status
+
+if TYPE_CHECKING:
+    from trunchray.core.report import Report
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(run)
+    app.command()(status)
+    app.command()(report)
+
+
+def run(
+    target: Annotated[
+        str, typer.Argument(metavar="CONFIG|RELEASE|PATH", help="A run config (YAML), a release or a repository.")
+    ],
+    model: Annotated[
+        list[str] | None,
+        typer.Option("--model", metavar="ID", help="With a config: only these of its models. Else: the models to run."),
+    ] = None,
+    out: Annotated[str | None, typer.Option(metavar="URI", help="Where runs are kept; `runs` by default.")] = None,
+    run_id: Annotated[str | None, typer.Option(metavar="NAME", help="The run's name.")] = None,
+    attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="How often each case is tried.")] = None,
+    sample: Annotated[int | None, typer.Option(min=1, help="Run only so many cases, drawn by the seed.")] = None,
+    pool: Annotated[str | None, typer.Option(metavar="auto|ray|local", help="Where trials run.")] = None,
+    address: Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")] = None,
+    takeover: Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")] = False,
+    json: Json = False,
+) -> None:
+    """Run a benchmark against models.
+
+    The same command continues a run that was interrupted, and extends a finished one.
+
+    Example: `trunchray run configs/quickstart.yaml`
+
+    Example: `trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50`
+    """
+    from trunchray.cli.job import prepare
+    from trunchray.cli.live import LiveProgress
+    from trunchray.engine.launch import launch
+
+    output = Output(as_json=json)
+    job = prepare(
+        target, models=model or [], out=out, run_id=run_id, attempts=attempts, sample=sample, pool=pool
+    )  # fmt: skip
+    with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
+        outcome = launch(
+            job.spec,
+            job.release,
+            job.inputs,
+            job.launch(observer=observer, address=address, takeover=takeover, stop=stop),
+        )
+    _show(output, outcome, job.run_uri)
+    _judge(output, outcome, stopped=stop.is_set(), allowed=job.max_error_share)
+
+
+def status(
+    run_uri: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")], json: Json = False
+) -> None:
+    """Show how far a run is; reads only the store.
+
+    Example: `trunchray status runs/quickstart`
+    """
+    from trunchray.engine.status import read_status
+
+    output = Output(as_json=json)
+    found = read_status(run_uri)
+    output.result(found.model_dump(mode="json"), lambda console: show_status(console, found))
+
+
+def report(
+    run_uri: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")], json: Json = False
+) -> None:
+    """Count a run's rows anew, rewrite its report and show it.
+
+    Example: `trunchray report runs/quickstart`
+    """
+    from trunchray.engine.launch import report_again
+
+    _show(Output(as_json=json), report_again(run_uri), run_uri)
+
+
+def _show(output: Output, outcome: Report, run_uri: str) -> None:
+    value: dict[str, JsonValue] = outcome.model_dump(mode="json") | {"uri": run_uri}
+
+    def show(console: Console) -> None:
+        show_report(console, outcome)
+        console.print(f"report  {run_uri}/report/report.md", markup=False)
+
+    output.result(value, show)
+
+
+def _judge(output: Output, outcome: Report, *, stopped: bool, allowed: float) -> None:
+    """Exit with 3 when trials are owed, or when too many ended in errors."""
+    rows = outcome.passed + outcome.failed + outcome.error
+    if outcome.not_run:
+        why = "stopped" if stopped else "incomplete"
+        output.note(f"{why}: {outcome.not_run:,} of {outcome.planned:,} trials are owed; the same command continues")
+        raise typer.Exit(3)
+    if rows and outcome.error / rows > allowed:
+        output.note(
+            f"{outcome.error:,} of {rows:,} trials ended in an error, which is no verdict on the model "
+            f"(max_error_share is {allowed:g})"
+        )
+        raise typer.Exit(3)
+
+
+@contextmanager
+def _stop_on_signal(output: Output) -> Generator[threading.Event]:
+    """A flag that the first SIGINT or SIGTERM sets; a second SIGINT interrupts at once."""
+    stop = threading.Event()
+
+    def handle(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        output.note("stopping: storing what is finished …")
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,27 @@
+"""Who drives a run. Pure: the clock and the store are somebody else's."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from trunchray.core.frozen import Frozen
+
+STALE = timedelta(seconds=30)
+"""A lease whose heartbeat is older may be taken over."""
+
+HEARTBEAT = timedelta(seconds=5)
+
+
+class Lease(Frozen):
+    """One driver's claim on a run. `epoch` grows by one with every takeover."""
+
+    driver: str
+    host: str
+    """Names the machine and its current boot, so that another driver there can tell whether `pid` is alive."""
+    pid: int
+    epoch: int
+    heartbeat: datetime
+
+    def free(self, now: datetime, *, host: str, alive: bool) -> bool:
+        """May another driver take it? `host` is the asking machine, `alive` whether it runs a process `pid`."""
+        return now - self.heartbeat > STALE or (self.host == host and not alive)

@@ -1,0 +1,60 @@
+"""What a worker hands back for a shard: which stored parts hold its rows. Rows themselves never travel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Self
+
+from pydantic import Field
+
+from trunchray.core.frozen import Frozen
+from trunchray.core.trial import Outcome
+
+
+class Counts(Frozen):
+    """Rows by outcome, and the tokens they used."""
+
+    passed: int = 0
+    failed: int = 0
+    error: int = 0
+    tokens: int = 0
+
+    @property
+    def rows(self) -> int:
+        return self.passed + self.failed + self.error
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Outcome, int]]) -> Self:
+        """The counts of rows given as pairs of outcome and tokens."""
+        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0}
+        for outcome, tokens in rows:
+            counts[outcome] += 1
+            counts["tokens"] += tokens
+        return cls(**counts)
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields})
+
+
+class PartRef(Frozen):
+    """A stored part: its path in the run folder, how many rows it has, and what its bytes must hash to."""
+
+    path: str
+    rows: int = Field(ge=0)
+    sha256: str
+
+
+class Receipt(Frozen):
+    """The parts of one shard. For a trial held by several, the row of the part listed last counts."""
+
+    shard: str
+    attempt: int
+    parts: tuple[PartRef, ...]
+    keys_digest: str
+    """Of the set of trial keys that the parts hold: equal to the plan's when the shard is whole."""
+    counts: Counts
+    """Of the rows that count."""
+    missing: int = Field(default=0, ge=0)
+    """Planned trials that no part holds."""
+    damaged: tuple[str, ...] = ()
+    """Stored parts that could not be read and were left out."""

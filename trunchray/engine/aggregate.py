@@ -1,0 +1,78 @@
+"""From committed parts to the report: stream the counted rows once, in an order that no history can change."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from trunchray.adapters import parts
+from trunchray.adapters.runs import RunFolder
+from trunchray.core.plan import Plan, Shard
+from trunchray.core.receipt import Receipt
+from trunchray.core.report import Planned, Report
+from trunchray.core.report_markdown import markdown
+from trunchray.core.tally import Tally
+from trunchray.errors import StoreError
+
+READERS = 8
+"""Parts fetched at a time."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """The report of the counted rows, and the shards with parts that are gone or unreadable, and which parts."""
+
+    report: Report
+    damaged: dict[str, list[str]]
+
+
+def aggregate(plan: Plan, folder: RunFolder) -> Aggregate:
+    """Count every committed row of the plan once, and store them all as `report/results.parquet`.
+
+    Rows are ordered by agent, attempt and the plan's order of cases, whoever ran them and whenever.
+    """
+    tally = Tally(Planned.of(plan))
+    damaged: dict[str, list[str]] = {}
+    committed = folder.commits()
+    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(READERS) as threads:
+        path = Path(temporary) / "results.parquet"
+        with parts.ResultsFile(path) as results:
+            for shard in _in_order(plan):
+                if receipt := committed.get(shard.id):
+                    rows, bad = _rows(shard, receipt, folder, threads)
+                    if bad:
+                        damaged[shard.id] = bad
+                    results.add(rows)
+                    for row in parts.counted(rows):
+                        tally.add(row)
+        folder.write_report("results.parquet", path)
+    return Aggregate(tally.report(), damaged)
+
+
+def publish(report: Report, folder: RunFolder) -> Report:
+    """Store what people and other tools read."""
+    folder.write_report("summary.json", report.to_json())
+    folder.write_report("report.md", markdown(report).encode())
+    return report
+
+
+def _in_order(plan: Plan) -> Iterator[Shard]:
+    place = {agent.name: number for number, agent in enumerate(plan.spec.agents)}
+    yield from sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt, shard.id))
+
+
+def _rows(
+    shard: Shard, receipt: Receipt, folder: RunFolder, threads: ThreadPoolExecutor
+) -> tuple[parts.Rows, list[str]]:
+    """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
+    contents, bad = folder.read_parts(receipt, threads)
+    tables: list[parts.Rows] = []
+    for content in contents:
+        try:
+            tables.append(parts.decode(content))
+        except StoreError as e:
+            bad.append(str(e))
+    return parts.choose(tables, shard.trial_keys()), bad

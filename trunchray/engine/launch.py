@@ -1,0 +1,126 @@
+"""From a question to a report: prepare the run's folder, choose a pool, drive."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Event as Flag
+from typing import Literal
+
+from trunchray.adapters.lease import HeldLease
+from trunchray.adapters.models.connect import build_client
+from trunchray.adapters.models.reachable import check_reachable
+from trunchray.adapters.releases import StoredRelease, open_release
+from trunchray.adapters.runs import RunFolder
+from trunchray.core.plan import Plan, make_plan
+from trunchray.core.report import Report
+from trunchray.core.run import RunSpec, extend
+from trunchray.engine.aggregate import aggregate, publish
+from trunchray.engine.local import LocalPool
+from trunchray.engine.run import Observer, Pool, Run
+from trunchray.errors import UsageError
+
+RAY_FROM = 1000
+"""With `pool: auto`, more owed trials than this are run on Ray: starting it costs ten seconds and more."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How a run is carried out, as opposed to what it asks."""
+
+    out: str
+    """The folder that holds runs."""
+    observer: Observer
+    pool: Literal["auto", "local", "ray"] = "auto"
+    address: str | None = None
+    """A Ray cluster; None for this machine."""
+    workers: int | None = None
+    """Ray actors; None for one per processor."""
+    takeover: bool = False
+    """Take the lease even when another driver seems to be at work."""
+    stop: Flag = field(default_factory=Flag)
+    """Set it to end the run early; the same launch goes on from there."""
+
+
+def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], how: Launch) -> Report:
+    """Run what is not yet counted and report what is.
+
+    `inputs` holds the files that agents need, by SHA-256; the run keeps them.
+
+    Raises:
+        UsageError: the run cannot be carried out as asked; nothing was run.
+        StoreError: the store refused or lost something; finished work is kept.
+        Interrupted: another driver took over, or all workers are gone.
+    """
+    index = release.cases().index
+    make_plan(spec, index)  # an impossible selection is refused before anything is written
+    if how.address is None:
+        _check_models(spec, inputs)
+    folder = RunFolder(f"{how.out}/{spec.run_id}")
+    stored = folder.spec()
+    whole = extend(stored, spec) if stored else spec
+    lease = HeldLease.take(folder.store, takeover=how.takeover)
+    try:
+        for content in inputs.values():
+            folder.keep_input(content)
+        if whole != stored:
+            folder.freeze(whole)
+        plan = make_plan(whole, index)
+        return Run(
+            plan,
+            folder,
+            lease=lease,
+            open_pool=_pool(plan, folder, release, how),
+            wanted=[agent.name for agent in spec.agents],
+            observer=how.observer,
+            stop=how.stop,
+        )()
+    finally:
+        lease.release()
+
+
+def report_again(run_uri: str) -> Report:
+    """Count a run's committed rows anew and rewrite its report.
+
+    Raises:
+        UsageError: there is no run at `run_uri`.
+    """
+    folder, plan = open_run(run_uri)
+    return publish(aggregate(plan, folder).report, folder)
+
+
+def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
+    """A stored run and its plan.
+
+    Raises:
+        UsageError: there is no run at `run_uri`.
+        ReleaseError: its release is gone.
+    """
+    folder = RunFolder(run_uri)
+    spec = folder.spec()
+    if spec is None:
+        raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; give the folder <out>/<run id>")
+    return folder, make_plan(spec, open_release(spec.release).cases().index)
+
+
+def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
+    """Find out before the first trial that a key is missing or that nobody listens."""
+    for agent in spec.agents:
+        replay = inputs.get(agent.mock.replay) if agent.mock and agent.mock.replay else None
+        build_client(agent, environ=os.environ, replay=replay)
+        check_reachable(agent)
+
+
+def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) -> Callable[[], Pool]:
+    if how.pool == "local" and how.address:
+        raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
+    if how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM):
+        return lambda: LocalPool(folder.uri, release.uri)
+
+    def ray_pool() -> Pool:
+        from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
+
+        return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers)
+
+    return ray_pool

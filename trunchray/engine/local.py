@@ -1,0 +1,62 @@
+"""A pool of one worker in this process: no Ray, no start-up time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from trunchray.core.ledger import Dispatch, Finished, Lost
+from trunchray.core.receipt import Counts, Receipt
+from trunchray.engine.worker import Place, Worker
+
+T = TypeVar("T")
+
+
+class LocalPool:
+    """Runs shards on an event loop of its own, in a thread of this process."""
+
+    workers = 1
+
+    def __init__(self, run_uri: str, release_uri: str) -> None:
+        self._events: queue.Queue[Finished[Receipt] | Lost] = queue.Queue()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
+        self._thread.start()
+        place = Place("local", slots=os.cpu_count() or 1)
+        self._worker = self._call(Worker.open(run_uri, release_uri, place))
+
+    def submit(self, work: Dispatch) -> None:
+        asyncio.run_coroutine_threadsafe(self._run(work), self._loop)
+
+    def next_event(self, timeout: float) -> Finished[Receipt] | Lost | None:
+        try:
+            return self._events.get(timeout=timeout)
+        except queue.Empty:
+            return None
+
+    def progress(self) -> dict[str, tuple[Counts, int]]:
+        return self._worker.progress()
+
+    def stop(self, grace: float) -> None:
+        asyncio.run_coroutine_threadsafe(self._worker.stop(grace), self._loop)
+
+    def close(self) -> None:
+        self._call(self._worker.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.run_until_complete(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    async def _run(self, work: Dispatch) -> None:
+        try:
+            receipt = await self._worker.work(work.shard, work.attempt)
+            self._events.put(Finished(work.shard, work.attempt, receipt, receipt.missing))
+        except Exception as e:
+            self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))
+
+    def _call(self, action: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(action, self._loop).result()

@@ -1,0 +1,67 @@
+"""How far a run is: what is committed, and what the workers have in hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trunchray.core.frozen import Frozen
+from trunchray.core.plan import Plan
+from trunchray.core.receipt import Counts, Receipt
+
+
+class AgentProgress(Frozen):
+    """One model's rows so far, of `planned` trials; `in_flight` are being run now."""
+
+    name: str
+    planned: int
+    counts: Counts = Counts()
+    in_flight: int = 0
+
+
+class Snapshot(Frozen):
+    """The run at one moment. `resumed` rows were there before this command started."""
+
+    run_id: str
+    agents: tuple[AgentProgress, ...]
+    resumed: int = 0
+
+    @property
+    def planned(self) -> int:
+        return sum(agent.planned for agent in self.agents)
+
+    @property
+    def rows(self) -> int:
+        return sum(agent.counts.rows for agent in self.agents)
+
+
+class Progress:
+    """Adds up receipts and the workers' own counts, each shard once."""
+
+    def __init__(self, plan: Plan, committed: Mapping[str, Receipt]) -> None:
+        self._run_id = plan.spec.run_id
+        self._agent_of = {shard.id: shard.agent.name for shard in plan.shards}
+        self._planned = dict.fromkeys((agent.name for agent in plan.spec.agents), 0)
+        for shard in plan.shards:
+            self._planned[shard.agent.name] += len(shard.case_ids)
+        self._settled = dict.fromkeys(self._planned, Counts())
+        for receipt in committed.values():
+            self.settle(receipt)
+        self._resumed = sum(counts.rows for counts in self._settled.values())
+
+    def settle(self, receipt: Receipt) -> None:
+        """Count a committed shard; one that the plan does not have is left out."""
+        if name := self._agent_of.get(receipt.shard):
+            self._settled[name] += receipt.counts
+
+    def snapshot(self, in_work: Mapping[str, tuple[Counts, int]]) -> Snapshot:
+        """The run now. `in_work` holds, for shards not yet committed, their rows so far and their trials in flight."""
+        counts, in_flight = dict(self._settled), dict.fromkeys(self._planned, 0)
+        for shard, (rows, running) in in_work.items():
+            name = self._agent_of[shard]
+            counts[name] += rows
+            in_flight[name] += running
+        agents = tuple(
+            AgentProgress(name=name, planned=planned, counts=counts[name], in_flight=in_flight[name])
+            for name, planned in self._planned.items()
+        )
+        return Snapshot(run_id=self._run_id, agents=agents, resumed=self._resumed)

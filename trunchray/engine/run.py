@@ -1,0 +1,180 @@
+"""The main flow. Read this file first.
+
+plan ─▶ ledger ─▶ pool (workers write parts) ─▶ commit ─▶ aggregate ─▶ report
+          ▲                    │
+          └──── events ────────┘
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from threading import Event as Flag
+from typing import Protocol
+
+from trunchray.adapters.lease import HeldLease
+from trunchray.adapters.runs import RunFolder
+from trunchray.core.ledger import Abandon, Commit, Dispatch, Finished, Instruction, Ledger, Lost, Stop
+from trunchray.core.plan import Plan
+from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.report import Report
+from trunchray.engine.aggregate import aggregate, publish
+from trunchray.engine.progress import Progress, Snapshot
+
+TICK = 0.5
+"""Seconds between two looks at the clock, the stop flag and the workers' counts."""
+PROGRESS_EVERY = 5.0
+"""Seconds between two stored snapshots."""
+GRACE = 5.0
+"""Seconds that trials in flight get when the run is stopped."""
+FLUSH = 4.0
+"""Seconds that workers get after that to store what they have."""
+
+
+class Pool(Protocol):
+    """Somewhere to run shards: this process, or a Ray cluster. Nothing of what is run passes through it."""
+
+    workers: int
+
+    def submit(self, work: Dispatch) -> None:
+        """Give a shard to a worker; its end comes as an event."""
+        ...
+
+    def next_event(self, timeout: float) -> Finished[Receipt] | Lost | None:
+        """What happened next; None when nothing did within `timeout` seconds."""
+        ...
+
+    def progress(self) -> dict[str, tuple[Counts, int]]:
+        """For each shard in work its rows so far and its trials in flight; may be some seconds old."""
+        ...
+
+    def stop(self, grace: float) -> None:
+        """Begin no further trial, cancel what is in flight after `grace` seconds, store what there is.
+
+        Returns at once; the ends come as events.
+        """
+        ...
+
+    def close(self) -> None:
+        """End the workers."""
+        ...
+
+
+class Observer(Protocol):
+    """Somebody who looks on."""
+
+    def progress(self, snapshot: Snapshot) -> None:
+        """How far the run is; told about twice a second."""
+        ...
+
+    def warn(self, message: str) -> None:
+        """Something went wrong that the run gets over by itself."""
+        ...
+
+
+class Run:
+    """One command's drive of a run: everything owed is run and committed, then everything counted is reported.
+
+    `wanted` names the agents to run; others of the plan are only reported. Setting `stop` ends the run early: what is
+    finished is kept, and the same command goes on from there. `clock` counts seconds from anywhere.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: RunFolder,
+        *,
+        lease: HeldLease,
+        open_pool: Callable[[], Pool],
+        wanted: Collection[str],
+        observer: Observer,
+        stop: Flag,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._plan, self._folder, self._lease = plan, folder, lease
+        self._open_pool, self._wanted, self._observer = open_pool, wanted, observer
+        self._stop, self._clock = stop, clock
+        self._progress = Progress(plan, {})
+        self._look_due = self._snapshot_due = float("-inf")
+
+    def __call__(self) -> Report:
+        """Run what is not yet counted; the report covers the whole plan."""
+        self._run(self._folder.commits())
+        result = aggregate(self._plan, self._folder)
+        if result.damaged and not self._stop.is_set():
+            self._repair(result.damaged)
+            result = aggregate(self._plan, self._folder)
+        return publish(result.report, self._folder)
+
+    def _run(self, committed: Mapping[str, Receipt]) -> None:
+        """Run the wanted shards that have no commit."""
+        self._progress = Progress(self._plan, committed)
+        owed = [
+            (shard.id, shard.agent.name)
+            for shard in self._plan.shards
+            if shard.id not in committed and shard.agent.name in self._wanted
+        ]
+        if owed and not self._stop.is_set():
+            self._dispatch(owed)
+
+    def _repair(self, damaged: Mapping[str, list[str]]) -> None:
+        """Stored rows that are gone or damaged are owed again."""
+        for shard, paths in damaged.items():
+            self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are run again")
+        commits = self._folder.commits()
+        self._run({shard: receipt for shard, receipt in commits.items() if shard not in damaged})
+
+    def _dispatch(self, owed: list[tuple[str, str]]) -> None:
+        pool = self._open_pool()
+        try:
+            ledger = Ledger[Receipt](owed, self._widths(pool.workers))
+            self._drive(ledger, pool)
+        finally:
+            pool.close()
+
+    def _drive(self, ledger: Ledger[Receipt], pool: Pool) -> None:
+        self._carry_out(ledger.start(), pool)
+        give_up_at: float | None = None
+        while not ledger.finished:
+            event = pool.next_event(TICK)
+            if event is not None:
+                self._carry_out(ledger.handle(event), pool)
+            if self._stop.is_set() and give_up_at is None:
+                ledger.handle(Stop())
+                pool.stop(GRACE)
+                give_up_at = self._clock() + GRACE + FLUSH
+            if give_up_at is not None and self._clock() > give_up_at:
+                return
+            self._look(pool)
+        self._look(pool)
+
+    def _carry_out(self, instructions: list[Instruction[Receipt]], pool: Pool) -> None:
+        for instruction in instructions:
+            match instruction:
+                case Dispatch():
+                    pool.submit(instruction)
+                case Commit(receipt=receipt):
+                    for path in receipt.damaged:
+                        self._observer.warn(f"{path} cannot be read; the trials it held were run again")
+                    self._progress.settle(self._folder.commit(receipt))
+                case Abandon(shard=shard, reason=reason):
+                    self._observer.warn(
+                        f"shard {shard} was given up after repeated losses ({reason}); its trials stay owed"
+                    )
+
+    def _look(self, pool: Pool) -> None:
+        """Keep the lease warm and show how far the run is, when that is due."""
+        if self._clock() < self._look_due:
+            return
+        self._look_due = self._clock() + TICK
+        self._lease.beat()
+        snapshot = self._progress.snapshot(pool.progress())
+        self._observer.progress(snapshot)
+        if self._clock() >= self._snapshot_due:
+            self._snapshot_due = self._clock() + PROGRESS_EVERY
+            self._folder.write_progress(snapshot.model_dump(mode="json"))
+
+    def _widths(self, workers: int) -> dict[str, int]:
+        """How many shards of each agent may be out: enough to keep all its permits busy while others end."""
+        size = self._plan.spec.shard_size
+        return {agent.name: -(-agent.pacing.max_in_flight // size) + workers for agent in self._plan.spec.agents}

@@ -1,0 +1,78 @@
+"""Where a shard's rows wait until they are stored, never for long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Self
+
+from trunchray.adapters import parts
+from trunchray.adapters.runs import RunFolder
+from trunchray.core.receipt import PartRef
+from trunchray.errors import StoreError
+
+FLUSH_SECONDS = 5.0
+FLUSH_BYTES = 1_000_000
+
+
+class Shelf:
+    """Rows of one shard on their way to the store: stored after 5 s or 1 MB, whichever comes first, and at the end.
+
+    Killing the process loses at most the rows that came since. A failed write keeps the rows; the next flush tries
+    again, and the last one, on leaving the block, raises.
+    """
+
+    def __init__(
+        self, folder: RunFolder, shard: str, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    ) -> None:
+        self._folder, self._shard, self._sleep = folder, shard, sleep
+        self._rows: list[dict[str, Any]] = []
+        self._bytes = 0
+        self._writing = asyncio.Lock()
+        self.parts: list[PartRef] = []
+
+    async def __aenter__(self) -> Self:
+        self._ticker = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        self._ticker.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._ticker
+        await self.flush()
+
+    async def add(self, row: dict[str, Any]) -> None:
+        self._rows.append(row)
+        self._bytes += parts.size(row)
+        if self._bytes >= FLUSH_BYTES:
+            with suppress(StoreError):
+                await self.flush()
+
+    async def flush(self) -> None:
+        """Store all that waits.
+
+        Raises:
+            StoreError: it could not be stored; it still waits.
+        """
+        async with self._writing:
+            rows, self._rows, self._bytes = self._rows, [], 0
+            if not rows:
+                return
+            try:
+                self.parts.append(await asyncio.to_thread(self._store, rows))
+            except BaseException:
+                self._rows = rows + self._rows
+                raise
+
+    def _store(self, rows: list[dict[str, Any]]) -> PartRef:
+        return self._folder.add_part(self._shard, parts.encode(rows), len(rows))
+
+    async def _tick(self) -> None:
+        while True:
+            await self._sleep(FLUSH_SECONDS)
+            with suppress(StoreError):
+                await self.flush()
