@@ -166,7 +166,7 @@ def test_a_changed_manifest_is_refused(folder, changes, message):
 def test_what_is_not_a_manifest_is_refused(folder, content):
     """A file that is not JSON, or not an object, is not a release."""
     (folder / "release.json").write_bytes(content)
-    with pytest.raises(ReleaseError, match="is not the manifest of a release|format None is unknown"):
+    with pytest.raises(ReleaseError, match=r"is not the manifest of a release|format None is unknown"):
         open_release(str(folder))
 
 

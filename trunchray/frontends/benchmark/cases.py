@@ -1,0 +1,127 @@
+"""Cases as authored, what they inherit from their eval, and the rules for all cases of a release together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from trunchray.core.case import MAX_CASES
+from trunchray.core.checks import AnswerBank, Check, Contains, Exact, Gsm8k, NonEmpty, ToolCallSyntax
+from trunchray.core.names import nearest
+from trunchray.errors import Problem
+from trunchray.frontends.benchmark.evals import AuthoredEval, SharedCheck
+from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.shapes import Authored, Id, Shape, Text, ToolNames
+
+CaseCheck = Annotated[
+    NonEmpty | Exact | Contains | AnswerBank | Gsm8k | ToolCallSyntax,
+    Field(discriminator="kind"),
+]
+
+
+class AuthoredCase(Authored):
+    """One case as written; whether a field was written shows in `model_fields_set`."""
+
+    id: Id
+    prompt: Text
+    description: str = ""
+    system_prompt: str = ""
+    tools: ToolNames = []
+    data: JsonValue = None
+    evaluate: CaseCheck = NonEmpty()
+
+
+CASE = Shape[AuthoredCase](AuthoredCase)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpandedCase:
+    """What the rules need to know of a case after inheritance. `*_place` is where the value was written."""
+
+    place: Place
+    id: str
+    tools: Sequence[str]
+    tools_place: Place
+    check: Check | None
+    check_place: Place
+    has_data: bool
+
+
+def expand(
+    module: str, authored: AuthoredEval, shared: SharedCheck | None, rows: Sequence[tuple[Place, AuthoredCase]]
+) -> list[ExpandedCase]:
+    """The cases of an eval, each with what it inherits. No rows: the eval is its own and only case."""
+    place = Place(module)
+    check = shared and shared.check
+    if "prompt" in authored.model_fields_set:
+        return [ExpandedCase(place, authored.id, authored.tools, place, check, place, has_data=False)]
+    return [_inherit(authored, check, place, *row) for row in rows]
+
+
+def _inherit(
+    authored: AuthoredEval, shared: Check | None, module: Place, place: Place, case: AuthoredCase
+) -> ExpandedCase:
+    own_tools, own_check = ("tools" in case.model_fields_set, "evaluate" in case.model_fields_set)
+    return ExpandedCase(
+        place,
+        case.id,
+        case.tools if own_tools else authored.tools,
+        place if own_tools else module,
+        case.evaluate if own_check else shared,
+        place if own_check else module,
+        has_data=case.data is not None,
+    )
+
+
+def check_cases(cases: Sequence[ExpandedCase], tools: set[str] | None) -> list[Problem]:
+    """Every rule that concerns cases together. `tools`: the names that exist; None when that is not known."""
+    found = _duplicates(cases)
+    for case in cases:
+        if case.check is None:
+            found.append(case.place.problem(f"case {case.id!r} has no evaluator; give it or its eval an `evaluate`"))
+        found += _unusable(case)
+        if tools is not None:
+            found += _unknown_tools(case, tools)
+    return found
+
+
+def too_many(count: int) -> list[Problem]:
+    """The refusal of more cases than a release may hold; `count` includes cases that are wrong otherwise."""
+    if count <= MAX_CASES:
+        return []
+    return [Place("evals").problem(f"{count:,} cases are too many; a release holds at most {MAX_CASES:,}")]
+
+
+def _duplicates(cases: Sequence[ExpandedCase]) -> list[Problem]:
+    first: dict[str, Place] = {}
+    return [
+        case.place.at("id").problem(
+            f"case id {case.id!r} is already used at {earlier}; ids are unique in the whole release"
+        )
+        for case in cases
+        if (earlier := first.setdefault(case.id, case.place)) is not case.place
+    ]
+
+
+def _unknown_tools(case: ExpandedCase, tools: set[str]) -> list[Problem]:
+    place = case.tools_place.at("tools")
+    return [
+        place.problem(f"tool {shown(name)} does not exist in this repository{nearest(name, tools)}")
+        for name in case.tools
+        if name not in tools
+    ]
+
+
+def _unusable(case: ExpandedCase) -> list[Problem]:
+    """Tools that an evaluator waits for although the case does not offer them."""
+    if not isinstance(case.check, ToolCallSyntax):
+        return []
+    inherited = case.check_place == case.tools_place
+    place = (case.check_place if inherited else case.place).at("evaluate")
+    return [
+        place.problem(f"waits for a call of {shown(name)}, which is not in the case's `tools`; add it there")
+        for name in sorted(case.check.tool_names - set(case.tools))
+    ]
