@@ -1,0 +1,164 @@
+"""Looking at authored modules and data files while a release is compiled.
+
+Author code runs in the same kind of process as evaluators do, each module in a fresh realm. What becomes part of a
+release is written by JavaScript there, and passes through Python unchanged. The process keeps nothing: a handle names
+bytes that are kept here, so that any module may crash or hang without loss.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Self
+
+from pydantic import JsonValue
+
+from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessDied, ProcessFailure, SandboxProcess
+from trunchray.errors import SandboxError
+
+_HOST = "inspector_host.mjs"
+_BOUNDS = Bounds(heap_mb=2048, cpu_seconds=600, max_reply=1 << 30, pipe_bytes=1 << 20)
+_MODULE_DEADLINE = 10.0  # seconds, for code of authors
+_DATA_DEADLINE = 120.0  # seconds, for code of our own
+
+
+@dataclass(frozen=True)
+class Flaw:
+    """Why an export is not plain data: `path` is like `cases[3].data.x`, or "" for the whole export."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """An export. `value` lacks its functions and what `flaws` names; `functions` are the paths of all functions."""
+
+    handle: int
+    value: JsonValue
+    functions: tuple[str, ...]
+    flaws: tuple[Flaw, ...]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A JSON Lines file: `rows` and `flaws` hold line numbers, from 1, with the value or with what is wrong."""
+
+    handle: int
+    rows: list[tuple[int, JsonValue]]
+    flaws: list[tuple[int, str]]
+
+
+class Inspector:
+    """Used as `async with Inspector() as inspector`. Every method may raise `SandboxError` when Deno cannot start."""
+
+    def __init__(self, *, module_deadline: float = _MODULE_DEADLINE) -> None:
+        self._module_deadline = module_deadline
+        self._process: SandboxProcess | None = None
+        self._kept: list[bytes] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._stop()
+
+    async def inspect(self, code: bytes, export: str = "default") -> Inspection:
+        """Evaluate a bundled module and look at one export, which must be an object of plain data and functions.
+
+        A module that throws, hangs for 10 s or ends its process has a flaw that says so.
+        """
+        head, text = await self._look("inspect", code, export)
+        flaws = tuple(Flaw(**flaw) for flaw in head["flaws"])
+        return Inspection(self._keep(text), json.loads(text), tuple(head["functions"]), flaws)
+
+    async def is_evaluator(self, code: bytes, export: str) -> str | None:
+        """None when the export holds a function `evaluate`, else what is wrong with it."""
+        head, _ = await self._look("isEvaluator", code, export)
+        reasons = [f"{flaw['path']} {flaw['message']}".strip() for flaw in head["flaws"]]
+        return reasons[0] if reasons else None
+
+    async def read_jsonl(self, data: bytes) -> Rows:
+        """The rows of a JSON Lines file; blank lines are skipped, and lines with flaws are not among the rows."""
+        head, text = await self._ask({"op": "readRows"}, data)
+        rows = [(line, value) for line, value in json.loads(text)]
+        return Rows(self._keep(data), rows, [(line, message) for line, message in head["flaws"]])
+
+    async def emit(
+        self,
+        eval_handle: int,
+        rows_handle: int | None,
+        *,
+        path: str,
+        rows_path: str | None,
+        evaluate: JsonValue | None,
+    ) -> bytes:
+        """The compiled case lines of one eval, each ended by a line feed, as `JSON.stringify` writes them.
+
+        The eval and its rows must have been inspected without flaws and have the documented shapes. `path` is the
+        eval module and `rows_path` its data file, as they shall stand in `source`; `evaluate` replaces the eval's own
+        evaluator, not those of its cases.
+        """
+        evaluation = self._kept[eval_handle]
+        rows = b"" if rows_handle is None else self._kept[rows_handle]
+        head = {
+            "op": "caseLines",
+            "evalBytes": len(evaluation),
+            "hasRows": rows_handle is not None,
+            "path": path,
+            "rowsPath": rows_path,
+            "evaluate": evaluate,
+        }
+        _, lines = await self._ask(head, evaluation + rows)
+        return lines
+
+    def _keep(self, data: bytes) -> int:
+        self._kept.append(data)
+        return len(self._kept) - 1
+
+    async def _look(self, op: str, code: bytes, export: str) -> tuple[dict[str, Any], bytes]:
+        try:
+            reply = await self._call({"op": op, "export": export}, code, self._module_deadline)
+        except ProcessFailure as e:
+            flaw = {"path": "", "message": _explained(e, self._module_deadline)}
+            return {"flaws": [flaw], "functions": []}, b"null"
+        if reply[0]["last"]:
+            await self._stop()
+        return reply
+
+    async def _ask(self, head: dict[str, JsonValue], body: bytes) -> tuple[dict[str, Any], bytes]:
+        """For work without author code: a failure is ours, or the machine's."""
+        try:
+            return await self._call(head, body, _DATA_DEADLINE)
+        except ProcessFailure as e:
+            raise SandboxError(f"the inspecting process failed: {e}; {e.log}", type="crashed") from e
+
+    async def _call(self, head: dict[str, JsonValue], body: bytes, deadline: float) -> tuple[dict[str, Any], bytes]:
+        process = await self._running()
+        reply = await process.call(json.dumps(head).encode() + b"\n" + body, deadline)
+        first, _, rest = reply.partition(b"\n")
+        return json.loads(first), rest
+
+    async def _running(self) -> SandboxProcess:
+        if self._process is None or not self._process.usable:
+            await self._stop()
+            try:
+                self._process = await SandboxProcess.start(_HOST, _BOUNDS)
+            except (ProcessFailure, OSError) as e:
+                raise SandboxError(f"Deno did not start: {e}", type="start_failed", retryable=True) from e
+        return self._process
+
+    async def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            await process.close()
+
+
+def _explained(failure: ProcessFailure, deadline: float) -> str:
+    match failure:
+        case CallTimeout():
+            return f"the module was not evaluated within {deadline:g} s"
+        case ProcessDied():
+            return f"evaluating the module ended its process ({failure}): {failure.log[-300:]}"
+        case _:
+            return f"the module cannot be read: {failure}"

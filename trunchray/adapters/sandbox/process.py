@@ -1,0 +1,277 @@
+"""One sandboxed process that answers requests, one at a time, until it is killed.
+
+Frames in both directions are a 32-bit big-endian length and that many bytes: requests on stdin, replies on a pipe of
+their own. Whatever the process prints is a log, of which the end is kept. Nobody but this module enforces a deadline,
+and the only means is SIGKILL of the whole process group.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Coroutine
+from dataclasses import dataclass
+from typing import IO, Any, Self, cast
+
+from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT, sandbox_command
+
+_HEADER = 4
+_LOG_KEPT = 4096
+
+
+class ProcessFailure(Exception):
+    """The process did not answer; it is dead now. `log` is the end of what it printed."""
+
+    def __init__(self, message: str, *, log: str = "") -> None:
+        super().__init__(message)
+        self.log = log
+
+
+class CallTimeout(ProcessFailure):
+    """No reply before the deadline."""
+
+
+class ReplyTooLarge(ProcessFailure):
+    """A reply announced more bytes than are allowed."""
+
+
+class ProcessDied(ProcessFailure):
+    """The process ended. `code` is its exit code, or minus the number of the signal that ended it."""
+
+    def __init__(self, message: str, *, log: str, code: int) -> None:
+        super().__init__(message, log=log)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What one process may use."""
+
+    heap_mb: int
+    """JavaScript heap."""
+    cpu_seconds: int
+    """Over its life, all threads together: the end of a process that we did not live to kill."""
+    max_reply: int
+    """Bytes."""
+    pipe_bytes: int = 1 << 16
+    """Of each pipe; more is worth its memory where frames have megabytes."""
+
+    @property
+    def data_bytes(self) -> int:
+        """Anonymous memory: the heap, the 560 MB without which Deno does not start, and room for array buffers."""
+        return (self.heap_mb + 850) << 20
+
+
+class SandboxProcess:
+    """A Deno without permissions, in its own session; made by `start`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], replies: int, bounds: Bounds) -> None:
+        self._process = process
+        self._requests, self._output = (stream.fileno() for stream in _streams(process))
+        self._replies = replies
+        self._bounds = bounds
+        self._received = bytearray()
+        self._log = bytearray()
+        self._ended = False
+        self._news = asyncio.Event()
+        self._reaped: asyncio.Future[int] | None = None
+        self._loop = asyncio.get_running_loop()
+        for readable, callback in ((replies, self._on_reply), (self._output, self._on_output)):
+            os.set_blocking(readable, False)
+            self._loop.add_reader(readable, callback)
+        os.set_blocking(self._requests, False)
+        for pipe in (replies, self._requests):
+            _resize(pipe, bounds.pipe_bytes)
+
+    @classmethod
+    async def start(cls, host: str, bounds: Bounds, *, deadline: float = 30) -> Self:
+        """Run `sandbox_host/<host>`; its memory and CPU time are bounded before any untrusted code reaches it.
+
+        Raises:
+            ProcessFailure: it was not ready within `deadline` seconds.
+            OSError: it could not be run.
+        """
+        directory = tempfile.mkdtemp(prefix="trunchray-sandbox-")
+        try:
+            process, replies = _spawn(host, bounds, directory)
+            self = cls(process, replies, bounds)
+            await self._within(deadline, self._next_reply())
+        finally:
+            # An empty working directory is needed at the start only; removed now, it cannot be left behind later.
+            shutil.rmtree(directory, ignore_errors=True)
+        return self
+
+    @property
+    def usable(self) -> bool:
+        """Not after its end has been noticed, nor after a reply that nobody asked for."""
+        return self._reaped is None and not self._ended and not self._received
+
+    @property
+    def pid(self) -> int:
+        """Also the id of its process group."""
+        return self._process.pid
+
+    async def call(self, payload: bytes, deadline: float) -> bytes:
+        """One request and its reply, within `deadline` seconds.
+
+        Raises:
+            ProcessFailure: there is no reply, and the process is dead. It is killed when the call is cancelled, too.
+        """
+        return await self._within(deadline, self._exchange(payload))
+
+    async def close(self) -> None:
+        """Kill and reap it; may be called again."""
+        await asyncio.shield(self._kill())
+
+    async def _within(self, deadline: float, work: Coroutine[Any, Any, bytes]) -> bytes:
+        try:
+            async with asyncio.timeout(deadline):
+                return await work
+        except TimeoutError:
+            if (late := self._already_there()) is not None:
+                return late
+            await self.close()
+            raise CallTimeout(f"no answer within {deadline:g} s", log=self.log) from None
+        except (EOFError, BrokenPipeError):
+            raise await self._death() from None
+        except BaseException:
+            self._kill()
+            raise
+
+    async def _exchange(self, payload: bytes) -> bytes:
+        await self._write(len(payload).to_bytes(_HEADER, "big") + payload)
+        return await self._next_reply()
+
+    async def _write(self, frame: bytes) -> None:
+        rest = memoryview(frame)
+        while rest:
+            try:
+                rest = rest[os.write(self._requests, rest) :]
+            except BlockingIOError:
+                await self._writable()
+
+    async def _writable(self) -> None:
+        ready = asyncio.Event()
+        self._loop.add_writer(self._requests, ready.set)
+        try:
+            await ready.wait()
+        finally:
+            self._loop.remove_writer(self._requests)
+
+    async def _next_reply(self) -> bytes:
+        while (reply := self._take_reply()) is None:
+            if self._ended:
+                raise EOFError
+            self._news.clear()
+            await self._news.wait()
+        return reply
+
+    def _already_there(self) -> bytes | None:
+        """A reply that came in time, to an event loop too busy to take it."""
+        with contextlib.suppress(BlockingIOError):
+            while not self._ended:
+                self._on_reply()
+        return self._take_reply()
+
+    def _take_reply(self) -> bytes | None:
+        if len(self._received) < _HEADER:
+            return None
+        length = int.from_bytes(self._received[:_HEADER], "big")
+        if length > self._bounds.max_reply:
+            raise ReplyTooLarge(f"the reply has {length} bytes, more than {self._bounds.max_reply}", log=self.log)
+        if len(self._received) < _HEADER + length:
+            return None
+        reply = bytes(memoryview(self._received)[_HEADER : _HEADER + length])
+        del self._received[: _HEADER + length]
+        return reply
+
+    def _on_reply(self) -> None:
+        chunk = os.read(self._replies, self._bounds.pipe_bytes)
+        if chunk:
+            self._received += chunk
+        else:
+            self._ended = True
+            self._loop.remove_reader(self._replies)
+        self._news.set()
+
+    def _on_output(self) -> None:
+        chunk = os.read(self._output, _LOG_KEPT)
+        if not chunk:
+            self._loop.remove_reader(self._output)
+        self._log = (self._log + chunk)[-_LOG_KEPT:]
+
+    @property
+    def log(self) -> str:
+        """The end of what the process printed, for messages."""
+        return self._log.decode(errors="replace").strip()
+
+    async def _death(self) -> ProcessDied:
+        with contextlib.suppress(BlockingIOError):
+            while chunk := os.read(self._output, _LOG_KEPT):
+                self._log = (self._log + chunk)[-_LOG_KEPT:]
+        await self.close()
+        code = self._process.returncode
+        how = f"signal {-code}" if code < 0 else f"exit code {code}"
+        return ProcessDied(f"the process ended with {how}", log=self.log, code=code)
+
+    def _kill(self) -> asyncio.Future[int]:
+        if self._reaped is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            for pipe in (self._replies, self._output):
+                self._loop.remove_reader(pipe)
+            os.close(self._replies)
+            for stream in _streams(self._process):
+                stream.close()
+            # A thread reaps it even when whoever waits here is cancelled.
+            self._reaped = self._loop.run_in_executor(None, self._process.wait)
+        return self._reaped
+
+
+def _spawn(host: str, bounds: Bounds, directory: str) -> tuple[subprocess.Popen[bytes], int]:
+    """The running process and the read end of its reply pipe."""
+    replies, reply_pipe = os.pipe()
+    try:
+        process = subprocess.Popen(
+            sandbox_command(host, reply_pipe, heap_mb=bounds.heap_mb),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            pass_fds=[reply_pipe],
+            cwd=directory,
+            env=dict(SANDBOX_ENVIRONMENT),
+            start_new_session=True,
+        )
+    except BaseException:
+        os.close(replies)
+        raise
+    finally:
+        os.close(reply_pipe)
+    _limit(process.pid, bounds)
+    return process, replies
+
+
+def _limit(pid: int, bounds: Bounds) -> None:
+    if not hasattr(resource, "prlimit"):  # not Linux
+        return
+    with contextlib.suppress(ProcessLookupError):
+        resource.prlimit(pid, resource.RLIMIT_DATA, (bounds.data_bytes, bounds.data_bytes))
+        resource.prlimit(pid, resource.RLIMIT_CPU, (bounds.cpu_seconds, bounds.cpu_seconds))
+
+
+def _resize(pipe: int, size: int) -> None:
+    if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
+        with contextlib.suppress(OSError):  # the user's pipes have their share of memory already
+            fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, size)
+
+
+def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    return cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)

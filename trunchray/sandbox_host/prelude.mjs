@@ -1,0 +1,79 @@
+/**
+ * What is laid into a fresh realm before the author's code runs there: timers, console, and the two functions through
+ * which the host calls in. Like the writer, its source text is compiled inside the realm; `host` holds the few
+ * functions of the host that it may use, and `makeWriter` is the realm's own copy.
+ */
+export function prelude(host, makeWriter) {
+  const write = makeWriter();
+  const { apply } = Reflect;
+  const { parse } = JSON;
+  const { then } = Promise.prototype;
+  const { slice, toWellFormed } = String.prototype;
+  const { exec } = RegExp.prototype;
+  const NativePromise = Promise;
+  const text = String;
+  const settled = NativePromise.resolve();
+  const allocation = /allocation failed|^Invalid array buffer length/;
+  let fail = () => {};
+
+  function guarded(callback, args) {
+    return () => {
+      try {
+        apply(callback, undefined, args);
+      } catch (error) {
+        fail(error);
+      }
+    };
+  }
+  const globals = {
+    setTimeout: (callback, delay, ...args) => host.start(guarded(callback, args), +delay, false),
+    setInterval: (callback, delay, ...args) => host.start(guarded(callback, args), +delay, true),
+    clearTimeout: (id) => host.stop(id),
+    clearInterval: (id) => host.stop(id),
+    queueMicrotask: (callback) => void apply(then, settled, [guarded(callback, [])]),
+    performance: { now: () => host.now(), timeOrigin: host.timeOrigin },
+    fetch: async () => {
+      throw new TypeError("there is no network in the sandbox");
+    },
+    console: { __proto__: null },
+  };
+  const silent = () => {};
+  for (let i = 0; i < host.consoleMethods.length; i++) globals.console[host.consoleMethods[i]] = silent;
+
+  /** "TypeError: x is not a function", whatever was thrown. */
+  function describe(error) {
+    try {
+      const known = error !== null && typeof error === "object" && "message" in error;
+      const whole = known ? `${text(error.name)}: ${text(error.message)}` : text(error);
+      return apply(toWellFormed, apply(slice, whole, [0, 2000]), []);
+    } catch {
+      return "something that cannot be turned into text";
+    }
+  }
+  function isAllocation(error) {
+    try {
+      return error.name === "RangeError" && apply(exec, allocation, [error.message]) !== null;
+    } catch {
+      return false;
+    }
+  }
+
+  /**
+   * Calls `holder.evaluate` with the parsed request. `done` gets ("value", written JSON) or (kind, description), and
+   * may be called again later, which means nothing.
+   */
+  function evaluate(holder, request, options, done) {
+    const thrown = (error) => done(isAllocation(error) ? "out_of_memory" : "threw", describe(error));
+    const written = (value) => {
+      try {
+        done("value", write(value, options));
+      } catch (error) {
+        done("unreadable", describe(error));
+      }
+    };
+    fail = thrown; // an error in a timer ends the call, as it would end a process
+    const outcome = new NativePromise((resolve) => resolve(holder.evaluate(parse(request))));
+    apply(then, outcome, [written, thrown]);
+  }
+  return { globals, write, describe, evaluate };
+}

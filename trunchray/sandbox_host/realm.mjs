@@ -1,0 +1,177 @@
+/**
+ * A fresh global environment for each piece of work, inside one process.
+ *
+ * A realm keeps the state of one call from the next. It is not a wall against malice: the process is (it has no
+ * permissions). What can be done cheaply against leaks is done all the same: whatever the host lends to realms is
+ * frozen with everything reachable from it, and the host itself cannot compile text (a V8 flag), so a borrowed class
+ * gives no way into it.
+ */
+import vm from "node:vm";
+import { makeWriter } from "./plain.mjs";
+import { prelude } from "./prelude.mjs";
+
+const LENT = [
+  "AbortController", "AbortSignal", "Blob", "DOMException", "Event", "EventTarget", "Headers", "ReadableStream",
+  "Request", "Response", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream",
+  "URL", "URLSearchParams", "WritableStream", "atob", "btoa", "structuredClone",
+];
+// Each of these could run code of one realm while another is being served, or share memory with a thread. A global that
+// is undefined and cannot be deleted hides the realm's own.
+const WITHHELD = Object.fromEntries(
+  ["Atomics", "FinalizationRegistry", "SharedArrayBuffer", "WebAssembly"].map((name) => [name, { value: undefined }]),
+);
+const CONSOLE = Object.keys(globalThis.console).filter((name) => typeof globalThis.console[name] === "function");
+
+const { setTimeout: startTimer, clearTimeout: stopTimer, setInterval: startInterval } = globalThis;
+const now = performance.now.bind(performance);
+const compile = (source, filename) => new vm.Script(`"use strict";(${source})`, { filename });
+const writerScript = compile(makeWriter, "plain.mjs");
+const preludeScript = compile(prelude, "prelude.mjs");
+const lent = borrowed();
+
+/** The timers of one realm, which end with it. */
+class Timers {
+  static current = new Timers();
+  #running = new Map();
+  #last = 0;
+  #open = true;
+
+  start(callback, delay, repeat) {
+    const id = ++this.#last;
+    if (!this.#open) return id;
+    const once = () => {
+      this.#running.delete(id);
+      callback();
+    };
+    this.#running.set(id, repeat ? startInterval(callback, delay) : startTimer(once, delay));
+    return id;
+  }
+  stop(id) {
+    stopTimer(this.#running.get(id)); // the same function clears both kinds
+    this.#running.delete(id);
+  }
+  close() {
+    this.#open = false;
+    for (const timer of this.#running.values()) stopTimer(timer);
+    this.#running.clear();
+  }
+}
+
+export class Realm {
+  #context;
+  #timers = new Timers();
+
+  constructor() {
+    const globals = Object.create(null, WITHHELD);
+    this.#context = vm.createContext(globals, { codeGeneration: { strings: true, wasm: false } });
+    Timers.current = this.#timers;
+    const timers = this.#timers;
+    const host = {
+      start: timers.start.bind(timers),
+      stop: timers.stop.bind(timers),
+      now,
+      timeOrigin: performance.timeOrigin,
+      consoleMethods: CONSOLE,
+    };
+    const makeWriterHere = writerScript.runInContext(this.#context);
+    const laid = preludeScript.runInContext(this.#context)(host, makeWriterHere);
+    Object.assign(globals, lent, laid.globals);
+    this.write = laid.write;
+    this.describe = laid.describe;
+    this.evaluate = laid.evaluate;
+  }
+
+  /** Evaluates the module; its namespace. Throws what the module throws, or the syntax error that it has. */
+  async load(code, builtins) {
+    const module = new vm.SourceTextModule(code, { context: this.#context, identifier: "module.mjs" });
+    await module.link((specifier) => builtins.module(specifier, this.#context));
+    await module.evaluate();
+    return module.namespace;
+  }
+
+  /** Ends its timers: a call must not reach into the next one. */
+  close() {
+    this.#timers.close();
+  }
+}
+
+const PURE_BUILTINS = [
+  "assert", "buffer", "crypto", "events", "path", "punycode", "querystring", "string_decoder", "url", "util",
+];
+
+/**
+ * Built-in modules of Node. They are imported ahead, because importing needs what is taken away before author code
+ * runs. They belong to the host and can be changed from inside a realm: a process whose realms have `used` them is
+ * not fit for another realm.
+ */
+export class Builtins {
+  #namespaces = new Map();
+  used = false;
+
+  async importAll() {
+    for (const name of PURE_BUILTINS) await this.#add(name);
+  }
+  /** Imports what `code` names. Throws when it has a syntax error or asks for something else. */
+  async importFor(code) {
+    const module = new vm.SourceTextModule(code, { context: vm.createContext(Object.create(null)) });
+    for (const specifier of module.dependencySpecifiers) {
+      if (!PURE_BUILTINS.includes(bare(specifier))) throw new Error(absent(specifier));
+      await this.#add(bare(specifier));
+    }
+  }
+  module(specifier, context) {
+    const namespace = this.#namespaces.get(bare(specifier));
+    if (!namespace) throw new Error(absent(specifier));
+    this.used = true;
+    const names = Object.keys(namespace);
+    return new vm.SyntheticModule(names, function () {
+      for (const name of names) this.setExport(name, namespace[name]);
+    }, { context });
+  }
+  async #add(name) {
+    this.#namespaces.set(name, await import(`node:${name}`));
+  }
+}
+
+function bare(specifier) {
+  return specifier.replace(/^node:/, "");
+}
+
+function absent(specifier) {
+  return `it imports ${JSON.stringify(specifier)}, which the sandbox does not have`;
+}
+
+function borrowed() {
+  // The real one starts a timer that outlives its realm.
+  AbortSignal.timeout = function timeout(milliseconds) {
+    const controller = new AbortController();
+    const expire = () => controller.abort(new DOMException("Signal timed out.", "TimeoutError"));
+    Timers.current.start(expire, milliseconds, false);
+    return controller.signal;
+  };
+  const things = {};
+  for (const name of LENT) things[name] = globalThis[name];
+  const { subtle, getRandomValues, randomUUID } = crypto;
+  things.crypto = {
+    subtle,
+    getRandomValues: getRandomValues.bind(crypto),
+    randomUUID: randomUUID.bind(crypto),
+  };
+  return things;
+}
+
+/** Freezes what is lent and everything reachable from it, the host's own Object.prototype included. */
+export function harden() {
+  const languageGlobals = vm.runInNewContext("Object.getOwnPropertyNames(globalThis)");
+  const queue = languageGlobals.filter((name) => name !== "globalThis").map((name) => globalThis[name]);
+  queue.push(lent, [][Symbol.iterator](), new Map().entries(), new Set().entries(), (async function* () {})());
+  const seen = new Set([globalThis]);
+  while (queue.length) {
+    const value = queue.pop();
+    if ((typeof value !== "object" && typeof value !== "function") || value === null || seen.has(value)) continue;
+    seen.add(value);
+    Object.freeze(value);
+    queue.push(Object.getPrototypeOf(value));
+    for (const own of Object.values(Object.getOwnPropertyDescriptors(value))) queue.push(own.value, own.get, own.set);
+  }
+}
