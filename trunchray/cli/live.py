@@ -45,6 +45,9 @@ class LiveProgress:
             self._line_due = self._clock() + LINE_EVERY
             self._output.note(self._line(snapshot))
 
+    def note(self, message: str) -> None:
+        self._output.note(message)
+
     def warn(self, message: str) -> None:
         self._output.warn(message)
 

@@ -17,6 +17,7 @@ from trunchray.errors import TrunchrayError
 app = typer.Typer(
     name="trunchray",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -121,6 +121,9 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
     def ray_pool() -> Pool:
         from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
 
+        how.observer.note(
+            "connecting to Ray …" if how.address else "starting Ray on this machine (about ten seconds) …"
+        )
         return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers)
 
     return ray_pool

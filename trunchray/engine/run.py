@@ -67,6 +67,10 @@ class Observer(Protocol):
         """How far the run is; told about twice a second."""
         ...
 
+    def note(self, message: str) -> None:
+        """Something takes its time."""
+        ...
+
     def warn(self, message: str) -> None:
         """Something went wrong that the run gets over by itself."""
         ...

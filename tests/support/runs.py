@@ -1,0 +1,81 @@
+"""Driving runs in tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from trunchray.adapters.parts import MEASURED
+from trunchray.adapters.releases import StoredRelease
+from trunchray.core.agent import ModelAgent
+from trunchray.core.report import Report
+from trunchray.core.run import RunSpec
+from trunchray.engine.launch import Launch, launch
+from trunchray.engine.progress import Snapshot
+
+
+@dataclass
+class Onlooker:
+    """An observer that remembers."""
+
+    snapshots: list[Snapshot] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    def progress(self, snapshot: Snapshot) -> None:
+        self.snapshots.append(snapshot)
+
+    def note(self, message: str) -> None:
+        """Nothing to remember."""
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+
+
+def question(release: StoredRelease, agents: Sequence[ModelAgent], **changes: Any) -> RunSpec:
+    fields = {
+        "run_id": "test",
+        "title": release.release.title,
+        "release": release.uri,
+        "release_digest": release.release.digest,
+        "agents": tuple(agents),
+        "shard_size": 16,
+    }
+    return RunSpec.model_validate(fields | changes)
+
+
+def drive(
+    spec: RunSpec,
+    release: StoredRelease,
+    out: Path | str,
+    *,
+    pool: Any = "local",
+    inputs: dict[str, bytes] | None = None,
+    observer: Onlooker | None = None,
+    stop: Event | None = None,
+    takeover: bool = False,
+    workers: int | None = None,
+) -> Report:
+    how = Launch(
+        str(out),
+        observer or Onlooker(),
+        pool=pool,
+        stop=stop or Event(),
+        takeover=takeover,
+        workers=workers,
+    )
+    return launch(spec, release, inputs or {}, how)
+
+
+def rows(run: Path) -> list[dict[str, Any]]:
+    """The counted rows of a run."""
+    return pq.read_table(run / "report" / "results.parquet").to_pylist()
+
+
+def unmeasured(run: Path) -> list[dict[str, Any]]:
+    """The counted rows without what two runs of the same work may measure differently."""
+    return [{name: value for name, value in row.items() if name not in MEASURED} for row in rows(run)]
