@@ -212,7 +212,7 @@ CALL = {"toolName": "f", "arguments": {"x": {"acceptedValues": 3}}}
                     "alternatives": [{"calls": [{"toolName": "f", "arguments": {"a b": {"requird": 1}}}]}],
                 }
             },
-            "evaluate.alternatives[0].calls[0].arguments[\"a b\"].req: is not a known field — did you mean 'required'?",
+            'evaluate.alternatives[0].calls[0].arguments["a b"].requird: is not a known field — did you mean',
         ),
         (
             {

@@ -194,3 +194,12 @@ def test_a_table_of_something_else_is_refused(content):
     """Lines without ids, and two lines with the same one, are not the cases of a release."""
     with pytest.raises(ReleaseError, match=r"cases\.jsonl holds"):
         CaseTable(content)
+
+
+def test_a_release_lives_on_any_store():
+    """Nothing about a release needs a local disk."""
+    root = Store("memory://test-releases")
+    for _ in range(2):
+        store = write_release(root, make_release(), CASES, {sha256(MODULE): MODULE})
+    assert verify_release(store.uri) == []
+    assert open_release(store.uri).cases()["two"].eval_id == "b"

@@ -18,8 +18,8 @@ def warnings(module: str, cases: Sequence[ExpandedCase]) -> list[str]:
     """The doubts about the cases of one eval module, sorted by place."""
     doubts: dict[tuple[str, str], list[Problem]] = {}
     for case in cases:
-        place = case.check_place.at("evaluate")
         for rule, message in _doubts(case.check):
+            place = case.check_place.at("evaluate")
             doubts.setdefault((place.path, rule), []).append(place.problem(message))
     first = [_counted(list(dict.fromkeys(problems))) for problems in doubts.values()]
     without_data = [case for case in cases if isinstance(case.check, Custom) and case.place.row]

@@ -81,7 +81,8 @@ def check_cases(cases: Sequence[ExpandedCase], tools: set[str] | None) -> list[P
     found = _duplicates(cases)
     for case in cases:
         if case.check is None:
-            found.append(case.place.problem(f"case {case.id!r} has no evaluator; give it or its eval an `evaluate`"))
+            remedy = "give it or its eval an `evaluate`" if case.place.row else "give it an `evaluate`"
+            found.append(case.place.problem(f"case {case.id!r} has no evaluator; {remedy}"))
         found += _unusable(case)
         if tools is not None:
             found += _unknown_tools(case, tools)
@@ -107,9 +108,10 @@ def _duplicates(cases: Sequence[ExpandedCase]) -> list[Problem]:
 
 
 def _unknown_tools(case: ExpandedCase, tools: set[str]) -> list[Problem]:
-    place = case.tools_place.at("tools")
     return [
-        place.problem(f"tool {shown(name)} does not exist in this repository{nearest(name, tools)}")
+        case.tools_place.at("tools").problem(
+            f"tool {shown(name)} does not exist in this repository{nearest(name, tools)}"
+        )
         for name in case.tools
         if name not in tools
     ]

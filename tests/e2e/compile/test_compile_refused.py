@@ -1,0 +1,63 @@
+"""Every refusal, word for word: `tests/repos/broken/*/expected.txt` is what the author reads."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from trunchray.errors import AuthoringError
+from trunchray.frontends.benchmark.compiler import compile_benchmark, compile_to
+
+BROKEN = sorted((Path(__file__).parents[2] / "repos" / "broken").iterdir())
+
+
+@pytest.mark.parametrize("repository", BROKEN, ids=lambda path: path.name)
+def test_broken_repositories_are_refused(repository, tmp_path):
+    """The error text is exactly the expected one, and nothing is written."""
+    shutil.copytree(repository, tmp_path / "b", ignore=shutil.ignore_patterns("expected.txt"))
+    with pytest.raises(AuthoringError) as refused:
+        compile_to(tmp_path / "b", str(tmp_path / "out"))
+    assert str(refused.value) == (repository / "expected.txt").read_text().rstrip("\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_too_many_cases_are_refused_before_anything_is_written(tmp_path):
+    """The 25,001st case fails the whole benchmark; 25,000 in a file and one elsewhere count together."""
+    evals = tmp_path / "b" / "evals"
+    evals.mkdir(parents=True)
+    shared = 'evaluate: { kind: "non_empty" }'
+    (evals / "a.ts").write_text(f'export default {{ id: "a", cases: "./a.jsonl", {shared} }};')
+    (evals / "a.jsonl").write_text("".join(f'{{"id":"a.{n}","prompt":"p"}}\n' for n in range(25_000)))
+    (evals / "b.ts").write_text(f'export default {{ id: "b", prompt: "p", {shared} }};')
+    with pytest.raises(AuthoringError, match="25,001 cases are too many; a release holds at most 25,000"):
+        compile_to(tmp_path / "b", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_data_file_over_the_limit_is_refused(tmp_path):
+    """A file too large to be staged is named with its size."""
+    evals = tmp_path / "evals"
+    evals.mkdir()
+    (evals / "a.ts").write_text('export default { id: "a", cases: "./a.jsonl", evaluate: { kind: "non_empty" } };')
+    with (evals / "a.jsonl").open("wb") as file:
+        file.truncate(60_000_000)
+    with pytest.raises(AuthoringError, match=r"cases: '\./a\.jsonl' has 60\.0 MB; a file may have at most 50 MB"):
+        compile_benchmark(tmp_path)
+
+
+def test_links_out_of_the_repository_are_refused(tmp_path):
+    """Neither an entrypoint nor an import may lead to a file outside of the repository."""
+    (tmp_path / "secret.ts").write_text('export default { id: "a", prompt: "p", evaluate: { kind: "non_empty" } };')
+    evals = tmp_path / "b" / "evals"
+    evals.mkdir(parents=True)
+    (evals / "linked.ts").symlink_to(tmp_path / "secret.ts")
+    (evals / "importing.ts").write_text('export { default } from "../../secret";')
+    (tmp_path / "b" / "benchmark.config.ts").write_text(
+        'export default { protocolVersion: 1, title: "T", version: "1.0.0",'
+        ' evals: ["evals/linked.ts", "evals/importing.ts"] };'
+    )
+    with pytest.raises(AuthoringError) as refused:
+        compile_benchmark(tmp_path / "b")
+    text = str(refused.value)
+    assert "evals[0]: 'evals/linked.ts' is a link that leaves the repository" in text
+    assert "secret" in text.splitlines()[1]

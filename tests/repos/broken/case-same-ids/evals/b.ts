@@ -1,0 +1,1 @@
+export default { id: "b", prompt: "p", evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "a", cases: [], evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "b", cases: 3, evaluate: { kind: "non_empty" } };

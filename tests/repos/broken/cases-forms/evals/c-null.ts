@@ -1,0 +1,1 @@
+export default { id: "c", cases: null, evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "d", cases: "./d.csv", evaluate: { kind: "contains" } };

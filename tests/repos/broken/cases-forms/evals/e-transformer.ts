@@ -1,0 +1,5 @@
+export default {
+  id: "e",
+  cases: { transformer: "../transformers/x.ts", sources: { rows: "./rows.txt" } },
+  evaluate: { kind: "non_empty" },
+};

@@ -1,0 +1,1 @@
+export default { id: "f", cases: "./f.txt", evaluate: { kind: "non_empty" } };

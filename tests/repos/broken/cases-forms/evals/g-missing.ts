@@ -1,0 +1,1 @@
+export default { id: "g", cases: "./g.jsonl", evaluate: { kind: "non_empty" } };

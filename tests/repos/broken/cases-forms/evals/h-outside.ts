@@ -1,0 +1,1 @@
+export default { id: "h", cases: "../../h.jsonl", evaluate: { kind: "non_empty" } };

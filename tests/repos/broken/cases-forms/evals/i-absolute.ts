@@ -1,0 +1,1 @@
+export default { id: "i", cases: "/i.jsonl", evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "j", cases: { sources: {} }, evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "a", cases: "./a.jsonl", evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "b", cases: "./b.jsonl", evaluate: { kind: "non_empty" } };

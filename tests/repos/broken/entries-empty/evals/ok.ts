@@ -1,0 +1,1 @@
+export default { id: "ok", prompt: "Say yes.", evaluate: { kind: "exact", expected: "yes" } };

@@ -1,0 +1,1 @@
+export default { prompt: "p", evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "Refund Policy", prompt: "p", evaluate: { kind: "non_empty" } };

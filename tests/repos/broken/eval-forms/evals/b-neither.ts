@@ -1,0 +1,1 @@
+export default { id: "b", evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export const evaluation = { id: "e", prompt: "p" };

@@ -1,0 +1,1 @@
+export default Promise.resolve({ id: "f" });

@@ -1,0 +1,2 @@
+import "./d";
+export default {};

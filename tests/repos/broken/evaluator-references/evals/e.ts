@@ -1,0 +1,1 @@
+export default { id: "e", prompt: "p", evaluate: { kind: "custom", evaluatorKey: "../x.ts#good", sourcePath: "../x.ts" } };

@@ -1,0 +1,1 @@
+export default { id: "f", prompt: "p", evaluate: { kind: "custom" } };

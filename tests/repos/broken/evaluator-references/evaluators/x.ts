@@ -1,0 +1,2 @@
+export const good = { evaluate: () => true };
+export const text = { evaluate: "yes" };

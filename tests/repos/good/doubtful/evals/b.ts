@@ -1,0 +1,1 @@
+export default { id: "b", cases: [{ id: "b.1", prompt: "p" }], evaluate: () => true };

@@ -1,0 +1,1 @@
+export default { id: "second", evaluate: { kind: "contains", expected: "second" }, cases: "../data/second.jsonl" };

@@ -1,0 +1,1 @@
+export const shared = { kind: "exact", expected: "yes" } as const;

@@ -1,0 +1,5 @@
+export const exactly = {
+  evaluate({ output, caseData }: { output: string; caseData: { word: string } }): boolean {
+    return output === caseData.word;
+  },
+};

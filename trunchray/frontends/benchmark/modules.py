@@ -1,0 +1,165 @@
+"""Reading one eval module: its default export, its cases wherever they are, and what they inherit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from trunchray.adapters.sandbox.inspector import Flaw, Inspector
+from trunchray.core.checks import NonEmpty
+from trunchray.errors import Problem
+from trunchray.frontends.benchmark.cases import CASE, ExpandedCase, expand
+from trunchray.frontends.benchmark.evals import EVAL, AuthoredEval, SharedCheck, bad_form, shared_check
+from trunchray.frontends.benchmark.paths import bad_file, bad_syntax, relative_to_module
+from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.staging import Stage
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The cases of an eval as plain JSON. A data file has a `path` and the inspector's `handle` for its rows."""
+
+    rows: Sequence[tuple[Place, JsonValue]] = ()
+    path: str | None = None
+    handle: int | None = None
+
+
+@dataclass(frozen=True)
+class EvalModule:
+    """An eval module that was read; `handle` is the inspector's name for its export."""
+
+    path: str
+    handle: int
+    authored: AuthoredEval
+    shared: SharedCheck | None
+    data: Rows
+    cases: Sequence[ExpandedCase]
+
+    @property
+    def size(self) -> int:
+        """How many cases were written, wrong ones included."""
+        return len(self.data.rows) or 1
+
+
+@dataclass(frozen=True)
+class Exported:
+    """A module's default export: plain JSON without its functions."""
+
+    handle: int
+    value: dict[str, JsonValue]
+    is_function: bool
+    """Whether `evaluate` is one."""
+
+
+async def read_export(
+    inspector: Inspector, path: str, code: bytes, found: list[Problem], *, functions: frozenset[str] = frozenset()
+) -> Exported | None:
+    """A module's default export; None when it is not one plain object, and then `found` says why.
+
+    `functions` names the members that may be functions.
+    """
+    inspection = await inspector.inspect(code)
+    place = Place(path)
+    problems = [place.at(flaw.path).problem(_whole(flaw)) for flaw in inspection.flaws]
+    problems += [
+        place.at(name).problem(_forbidden_function(name)) for name in inspection.functions if name not in functions
+    ]
+    found += problems
+    if problems or not isinstance(inspection.value, dict):
+        return None
+    return Exported(inspection.handle, inspection.value, "evaluate" in inspection.functions)
+
+
+async def read_module(
+    inspector: Inspector, stage: Stage, path: str, code: bytes, found: list[Problem]
+) -> EvalModule | None:
+    """An eval module with its cases; None when its export is unusable. Everything wrong goes to `found`."""
+    exported = await read_export(inspector, path, code, found, functions=frozenset({"evaluate"}))
+    authored = exported and EVAL.read(exported.value, Place(path), found)
+    if exported is None or authored is None:
+        return None
+    if complaint := bad_form(authored):
+        found.append(Place(path).problem(complaint))
+        return None
+    shared = _shared(stage, path, authored, found, is_function=exported.is_function)
+    data = await _rows(inspector, stage, path, authored, found)
+    read = [(place, case) for place, row in data.rows if (case := CASE.read(row, place, found)) is not None]
+    return EvalModule(path, exported.handle, authored, shared, data, expand(path, authored, shared, read))
+
+
+def _shared(
+    stage: Stage, path: str, authored: AuthoredEval, found: list[Problem], *, is_function: bool
+) -> SharedCheck | None:
+    if _is_csv(authored.cases):
+        return SharedCheck(NonEmpty())  # it may lack `expected`, which the file has
+    before = len(found)
+    shared = shared_check(stage, path, authored, is_function=is_function, found=found)
+    # A refused evaluator is a problem once, not once more for every case that inherits it.
+    return SharedCheck(NonEmpty()) if len(found) > before else shared
+
+
+async def _rows(inspector: Inspector, stage: Stage, path: str, authored: AuthoredEval, found: list[Problem]) -> Rows:
+    """The cases as written, in whichever of the forms the eval uses."""
+    place = Place(path, 0, "cases")
+    match authored.cases:
+        case _ if "prompt" in authored.model_fields_set:
+            return Rows()
+        case []:
+            found.append(place.problem("must hold at least one case"))
+        case list() as cases:
+            return Rows([(Place(path, index), case) for index, case in enumerate(cases, 1)])
+        case str() as file:
+            return await _data_file(inspector, stage, path, file, found)
+        case {"transformer": _}:
+            found.append(
+                place.problem("this version of trunchray does not run transformers; write the cases as .jsonl")
+            )
+        case other:
+            found.append(place.problem(f"must be an array of cases or the path of a .jsonl file, not {shown(other)}"))
+    return Rows()
+
+
+async def _data_file(inspector: Inspector, stage: Stage, path: str, file: str, found: list[Problem]) -> Rows:
+    """The rows of a data file, which is named relative to the eval module."""
+    place = Place(path, 0, "cases")
+    target = relative_to_module(path, file)
+    if complaint := bad_syntax(file) or _bad_format(file) or bad_file(stage, target):
+        found.append(place.problem(f"{shown(file)} {complaint}"))
+        return Rows()
+    table = await inspector.read_jsonl((stage.directory / target).read_bytes())
+    found += [Place(target, row).problem(_bad_row(message)) for row, message in table.flaws]
+    if not table.rows and not table.flaws:
+        found.append(Place(target).problem("holds no case; write one JSON object a line"))
+    return Rows([(Place(target, row), value) for row, value in table.rows], target, table.handle)
+
+
+def _is_csv(cases: JsonValue) -> bool:
+    return isinstance(cases, str) and cases.endswith(".csv")
+
+
+def _bad_format(file: str) -> str | None:
+    if _is_csv(file):
+        return "is a CSV file, which this version of trunchray does not read; write the cases as .jsonl"
+    return None if file.endswith(".jsonl") else "must be a .jsonl file"
+
+
+def _whole(flaw: Flaw) -> str:
+    """What is wrong, with the subject that a place without a field lacks."""
+    needs_subject = not flaw.path and flaw.message.startswith(("must ", "is "))
+    return f"the default export {flaw.message}" if needs_subject else flaw.message
+
+
+def _bad_row(message: str) -> str:
+    """What is wrong with a line; the JavaScript engine's own words begin with a capital and count lines anew."""
+    if not message[:1].isupper():
+        return message
+    return f"is not valid JSON: {message[0].lower()}{re.sub(r' [(]line 1 column [0-9]+[)]', '', message[1:])}"
+
+
+def _forbidden_function(name: str) -> str:
+    if name.endswith(".evaluate"):
+        return "must not be a function; only the eval itself may have an `evaluate` function"
+    return "must not be a function; write plain data"
