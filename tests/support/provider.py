@@ -12,7 +12,7 @@ from aiohttp import web
 
 
 class CountingProvider:
-    """An OpenAI-compatible server in a thread of its own, which answers each prompt with itself after `latency` seconds."""
+    """An OpenAI-compatible server in a thread of its own; answers each prompt with itself after `latency` seconds."""
 
     def __init__(self, latency: float = 0.0) -> None:
         self.latency = latency

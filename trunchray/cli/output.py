@@ -11,13 +11,16 @@ from rich.console import Console
 
 from trunchray.errors import AuthoringError, TrunchrayError
 
+PIPE_WIDTH = 200
+"""Characters a line may have where there is no terminal."""
+
 
 class Output:
     """Where one command's results, notes and errors go."""
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.stdout = Console(highlight=False, soft_wrap=True)
+        self.stdout = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_WIDTH)
         self.stderr = Console(stderr=True, highlight=False, soft_wrap=True)
 
     def result(self, value: JsonValue, show: Callable[[Console], None]) -> None:

@@ -31,7 +31,7 @@ def show_report(console: Console, report: Report) -> None:
     table = _report_table(report, wide=True)
     if console.is_terminal and _width(console, table) > console.width:
         table = _report_table(report, wide=False)
-    console.print(table, width=_width(console, table), crop=False)
+    console.print(table)
     for model in report.models:
         _show_errors(console, model)
 

@@ -71,7 +71,7 @@ def counted_once(run: Path) -> None:
 
 
 def test_a_killed_worker_costs_at_most_what_it_had_in_flight(ray_here: None, tmp_path: Path):
-    """SIGKILL of a Ray worker: the run ends whole and every trial is counted once; only what was not stored is repeated."""
+    """After SIGKILL of a worker the run ends whole, every trial counts once, only what was not stored is repeated."""
     release = make_release(tmp_path, TRIALS)
     with CountingProvider(latency=0.1) as provider:
         provider.reach = TRIALS // 3
