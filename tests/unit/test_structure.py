@@ -1,0 +1,143 @@
+"""The layering in the README is the layering in the code, and what is public is a list."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import trunchray
+
+ROOT = Path(trunchray.__file__).parent
+LAYERS = ["errors", "core", "adapters", "agents evaluators", "engine", "frontends", "cli"]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
+OWNERS = {
+    "ray": "engine/cluster.py",
+    "fsspec": "adapters/store.py",
+    "pyarrow": "adapters/parts.py",
+    "aiohttp": "adapters/models/",
+    "yarl": "adapters/models/",
+    "deno": "adapters/sandbox/",
+    "yaml": "frontends/run_config.py",
+    "rfc8785": "core/digest.py",
+    "platformdirs": "adapters/sandbox/esbuild_binary.py",
+    "typer": "cli/",
+    "rich": "cli/",
+    "tenacity": "adapters/",  # stores and model calls retry by different rules
+    "pydantic": "",
+    "pydantic_core": "",
+}
+"""Each third-party package has one owner, a module or a folder; pydantic is the language of values, used anywhere."""
+
+MODULES = sorted(path for path in ROOT.rglob("*.py") if path.name != "__init__.py")
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def imports(path: Path) -> set[str]:
+    """All modules that a file imports, wherever in it."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_imports_point_down(path: Path):
+    """A module imports its own layer and those below it; agents and evaluators never each other."""
+    layer = name_of(path).split("/")[0].removesuffix(".py")
+    for module in imports(path):
+        top, *rest = module.split(".")
+        if top == "trunchray" and rest and rest[0] in RANK:
+            assert rest[0] == layer or RANK[rest[0]] < RANK[layer], f"{name_of(path)} imports {module}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_third_party_packages_have_owners(path: Path):
+    """Whoever replaces a package has one place to look."""
+    for module in imports(path):
+        top = module.split(".")[0]
+        if top == "trunchray" or top in sys.stdlib_module_names:
+            continue
+        owner = OWNERS.get(top)
+        assert owner is not None, f"{name_of(path)} imports {top}, which has no owner"
+        assert name_of(path).startswith(owner), f"{name_of(path)} imports {top}, which belongs to {owner}"
+
+
+def test_the_core_does_nothing_but_think():
+    """No I/O, clock, randomness or concurrency in the layer that decides."""
+    banned = {
+        "asyncio",
+        "os",
+        "random",
+        "shutil",
+        "socket",
+        "subprocess",
+        "tempfile",
+        "threading",
+        "time",
+        "pathlib",
+        "io",
+    }
+    for path in sorted((ROOT / "core").glob("*.py")):
+        assert not {module.split(".")[0] for module in imports(path)} & banned, name_of(path)
+
+
+def test_no_import_cycles():
+    """Every module can be understood after those it imports."""
+    names = {f"trunchray.{name_of(path).removesuffix('.py').replace('/', '.')}": path for path in MODULES}
+    graph = {name: imports(path) & names.keys() for name, path in names.items()}
+    try:
+        tuple(TopologicalSorter(graph).static_order())
+    except CycleError as e:
+        pytest.fail(f"modules import each other: {' → '.join(e.args[1])}")
+
+
+def test_sub_packages_are_empty():
+    """Internals import leaf modules, so packages have nothing to say."""
+    for path in ROOT.rglob("__init__.py"):
+        if path.parent != ROOT:
+            assert not path.read_text(encoding="utf-8").strip(), name_of(path)
+
+
+def test_files_and_functions_stay_readable():
+    """No file over 600 lines, no function over 80."""
+    for path in MODULES:
+        text = path.read_text(encoding="utf-8")
+        assert text.count("\n") <= 600, name_of(path)
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                assert (node.end_lineno or 0) - node.lineno < 80, f"{name_of(path)}: {node.name}"
+
+
+def test_the_public_names():
+    """What a program may rely on is this list, and all of it is there."""
+    assert trunchray.__all__ == [
+        "AuthoringError",
+        "Interrupted",
+        "Problem",
+        "ReleaseError",
+        "StoreError",
+        "TrunchrayError",
+        "UsageError",
+    ]
+    public = {name for name, value in vars(trunchray).items() if not name.startswith("_") and hasattr(value, "__mro__")}
+    assert public == set(trunchray.__all__)
+
+
+def test_importing_is_light():
+    """`import trunchray` loads none of the heavy packages, nor does the command line until a command needs them."""
+    heavy = {"ray", "litellm", "pyarrow", "s3fs", "fsspec", "aiohttp", "scipy", "numpy"}
+    code = "import sys, {}; print(*sorted({!r} & sys.modules.keys()))"
+    for module in ("trunchray", "trunchray.cli.main"):
+        command = [sys.executable, "-c", code.format(module, heavy)]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [], module
