@@ -47,7 +47,6 @@ class Chance:
         self._seed = mock.seed
         self._timeout = timeout
         self._latency = mock.latency
-        shares = [(kind, getattr(mock.faults, kind)) for kind in FAULT_KINDS]
         self._faults = mock.faults
         self._calm = mock.latency.p99 == 0 and not any(getattr(mock.faults, kind) for kind in FAULT_KINDS)
 

@@ -104,7 +104,7 @@ class OpenAIClient:
         try:
             value: Any = json_text.parse(body)
         except ValueError as e:
-            text = self._clean_message(body[:200].decode("utf-8", "replace"))
+            text = self._clean_message(body[:4096].decode("utf-8", "replace"))[:200]
             raise self._malformed(f"the reply is not JSON: {text!r}") from e
         if not isinstance(value, dict):
             raise self._malformed("the reply is not a JSON object")

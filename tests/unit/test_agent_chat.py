@@ -1,0 +1,139 @@
+"""The agent that asks a model directly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from trunchray.adapters.models.base import ModelReply, ModelRequest, RequestedCall
+from trunchray.adapters.models.mock import MockClient
+from trunchray.agents.base import build_agent
+from trunchray.agents.chat import ChatAgent
+from trunchray.core.agent import Limits, Mock, ModelAgent, Price, ScriptedReply
+from trunchray.core.case import CaseInput
+from trunchray.core.trial import FinishReason, ToolCall, Usage
+from trunchray.errors import ProviderError
+
+CASE = CaseInput(prompt="2 + 2?", system_prompt="Be brief.")
+
+
+@dataclass
+class Provider:
+    """Gives one outcome after another; each try takes two seconds, each wait what it says."""
+
+    outcomes: list[ModelReply | ProviderError]
+    now: float = 0
+    seen: list[ModelRequest] = field(default_factory=list)
+    closed: int = 0
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        self.seen.append(request)
+        self.now += 2
+        outcome = self.outcomes.pop(0)
+        if isinstance(outcome, ProviderError):
+            raise outcome
+        return outcome
+
+    async def close(self) -> None:
+        self.closed += 1
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def agent(provider: Provider, **spec: Any) -> ChatAgent:
+    model = ModelAgent(name="m", model="mock/echo", **spec)
+    return ChatAgent(model, provider, clock=lambda: provider.now, sleep=provider.sleep, uniform=lambda _low, high: high)
+
+
+async def test_prompts_become_messages() -> None:
+    """The system prompt comes first, and the request says which call of which trial it is."""
+    provider = Provider([ModelReply("4"), ModelReply("4")])
+    asking = agent(provider, limits=Limits(max_output_tokens=77))
+    await asking.run(CASE, case_id="sum", attempt=3)
+    await asking.run(CaseInput(prompt="hi"), case_id="hi", attempt=1)
+    messages = ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"})
+    assert provider.seen[0] == ModelRequest(messages, 77, "sum", attempt=3, step=1)
+    assert provider.seen[1].messages == ({"role": "user", "content": "hi"},)
+
+
+async def test_trace_tells_what_happened() -> None:
+    """Answer, usage, cost, identity and times of a call that needed one retry."""
+    usage = Usage(input_tokens=1000, output_tokens=100)
+    limited = ProviderError("slow down", type="rate_limited", retryable=True, retry_after=8)
+    provider = Provider([limited, ModelReply("4", usage=usage, model="gpt-x", request_id="req-1")])
+    trace = await agent(provider, price=Price(input=2, output=10)).run(CASE, case_id="sum", attempt=1)
+    assert (trace.output, trace.finish_reason, trace.usage) == ("4", "stop", usage)
+    assert trace.cost_usd == pytest.approx(0.003)
+    assert (trace.model, trace.request_id) == ("gpt-x", "req-1")
+    assert (trace.retries, trace.waited, trace.model_seconds, trace.tools_seconds) == (1, 8.5, 4, 0)
+    [step] = trace.steps
+    assert (step.kind, step.name) == ("model", "mock/echo")
+    assert step.input == {"messages": 2, "maxOutputTokens": 4096}
+    said = {"text": "4", "finishReason": "stop", "usage": {"inputTokens": 1000, "outputTokens": 100}}
+    assert step.output == said
+
+
+@pytest.mark.parametrize(
+    ("price", "usage"),
+    [
+        (None, Usage(input_tokens=1, output_tokens=1)),
+        (Price(input=1, output=1), Usage()),
+        (Price(input=1, output=1), Usage(input_tokens=1)),
+    ],
+)
+async def test_unknown_cost_is_none(price: Price | None, usage: Usage) -> None:
+    """Without a price or without all tokens there is no cost, and never a cost of 0."""
+    provider = Provider([ModelReply("4", usage=usage)])
+    assert (await agent(provider, price=price).run(CASE, case_id="sum", attempt=1)).cost_usd is None
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "content-filter", "error", "other"])
+async def test_what_a_model_does_is_never_an_error(reason: FinishReason) -> None:
+    """An empty answer, a filter and a length stop go on to grading."""
+    provider = Provider([ModelReply("", finish_reason=reason)])
+    trace = await agent(provider).run(CASE, case_id="sum", attempt=1)
+    assert (trace.output, trace.finish_reason) == ("", reason)
+
+
+async def test_tool_calls_are_recorded_as_refused() -> None:
+    """In order, arguments parsed where they are JSON, each with the reason, and the trial goes on to grading."""
+    arguments = ['{"a": [1, 2.5]}', '{"a": ', "", "[1]", "NaN", '{"a": 1e999}', "[" * 9999, '"\\ud83d"']
+    calls = tuple(RequestedCall(f"c{n}", "add", text) for n, text in enumerate(arguments))
+    provider = Provider([ModelReply("", "tool-calls", calls)])
+    trace = await agent(provider).run(CASE, case_id="sum", attempt=1)
+    inputs = [{"a": [1, 2.5]}, '{"a": ', {}, [1], "NaN", '{"a": 1e999}', "[" * 9999, "\ufffd"]
+    refused = "tool 'add' is not available"
+    assert trace.tool_calls == tuple(
+        ToolCall(tool_call_id=f"c{n}", tool_name="add", input=value, error=refused) for n, value in enumerate(inputs)
+    )
+    assert trace.finish_reason == "tool-calls"
+    output: Any = trace.steps[0].output
+    assert output["toolCalls"][1] == {"toolCallId": "c1", "toolName": "add", "arguments": '{"a": '}
+    assert trace.model_validate_json(trace.model_dump_json()) == trace
+
+
+async def test_provider_failure_leaves_the_trial() -> None:
+    """A provider that fails for good is raised, not turned into an answer."""
+    provider = Provider([ProviderError("no key", type="authentication")])
+    with pytest.raises(ProviderError, match="no key"):
+        await agent(provider).run(CASE, case_id="sum", attempt=1)
+
+
+async def test_closing_closes_the_client() -> None:
+    """An agent owns its client."""
+    provider = Provider([])
+    await agent(provider).close()
+    assert provider.closed == 1
+
+
+async def test_a_model_spec_builds_a_chat_agent() -> None:
+    """From the spec alone, with real clocks, against a mock."""
+    spec = ModelAgent(name="m", model="mock/script", mock=Mock(script=(ScriptedReply(text="4"),)))
+    asking = build_agent(spec, MockClient(spec))
+    trace = await asking.run(CASE, case_id="sum", attempt=1)
+    await asking.close()
+    assert (trace.output, trace.model, trace.usage.input_tokens) == ("4", "mock/script", 4)
+    assert trace.model_seconds >= 0

@@ -1,0 +1,105 @@
+"""Which models can be reached, and with which key."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from trunchray.adapters.models.connect import build_client
+from trunchray.adapters.models.mock import MockClient
+from trunchray.adapters.models.openai import OpenAIClient
+from trunchray.adapters.models.providers import resolve
+from trunchray.core.agent import Mock, ModelAgent
+from trunchray.core.digest import sha256
+from trunchray.errors import UsageError
+
+LOCAL = "http://localhost:8000/v1"
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "key", "resolved"),
+    [
+        ("openai/gpt-4o-mini", None, None, ("https://api.openai.com/v1", "OPENAI_API_KEY")),
+        ("openai/gpt-4o-mini", None, "MY_KEY", ("https://api.openai.com/v1", "MY_KEY")),
+        ("openai/gpt-4o-mini", "https://api.openai.com/v1/", None, ("https://api.openai.com/v1", "OPENAI_API_KEY")),
+        ("openrouter/meta-llama/llama-3", None, None, ("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY")),
+        ("vllm/qwen", LOCAL + "/", None, (LOCAL, None)),
+        ("anything/x", LOCAL, "MY_KEY", (LOCAL, "MY_KEY")),
+        ("mock/echo", None, None, (None, None)),
+    ],
+)
+def test_resolve(model: str, base_url: str | None, key: str | None, resolved: tuple[str | None, str | None]) -> None:
+    """Known prefixes have an endpoint and a key variable; any other needs a base URL."""
+    assert resolve(model, base_url, key) == resolved
+
+
+def test_usual_keys_go_to_their_own_endpoint_only() -> None:
+    """A key that nobody named is never sent to another server."""
+    assert resolve("openai/gpt-4o-mini", LOCAL, None) == (LOCAL, None)
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "message"),
+    [
+        ("gpt-4o", None, "must be written <provider>/<model>"),
+        ("openai/", None, "must be written <provider>/<model>"),
+        ("/gpt", LOCAL, "must be written <provider>/<model>"),
+        (
+            "anthropic/claude",
+            None,
+            "deepseek, fireworks, groq, mistral, openai, openrouter, together and mock; .*base_url",
+        ),
+        ("ollama/llama3", None, "for example 'http://localhost:11434/v1'"),
+        ("mock/relay", None, "did you mean 'mock/replay'"),
+        ("mock/zzz", None, "The mocks are mock/echo, mock/replay, mock/script"),
+        ("mock/echo", LOCAL, "remove base_url"),
+        ("vllm/x", "localhost:8000", "base_url 'localhost:8000' is not an address"),
+        ("vllm/x", "http://", "is not an address"),
+        ("vllm/x", "http://h:99999", "is not an address"),
+        ("vllm/x", "ftp://h/v1", "is not an address"),
+    ],
+)
+def test_unreachable_models_are_refused(model: str, base_url: str | None, message: str) -> None:
+    """The message says what is known and what to write instead."""
+    with pytest.raises(UsageError, match=message):
+        resolve(model, base_url, None)
+
+
+async def test_clients_are_built_from_specs() -> None:
+    """A mock needs nothing, a provider its key, a local server only its address."""
+    environ = {"OPENAI_API_KEY": "sk-secret\n"}
+    assert isinstance(build_client(ModelAgent(name="m", model="mock/echo"), environ={}), MockClient)
+    for model, base_url in (("openai/gpt", None), ("vllm/qwen", LOCAL)):
+        client = build_client(ModelAgent(name="m", model=model, base_url=base_url), environ=environ)
+        assert isinstance(client, OpenAIClient)
+        await client.close()
+
+
+@pytest.mark.parametrize(
+    ("spec", "environ", "message"),
+    [
+        ({"model": "openai/gpt"}, {}, "'openai/gpt' needs a key: set the environment variable OPENAI_API_KEY"),
+        ({"model": "groq/x"}, {"GROQ_API_KEY": " "}, "GROQ_API_KEY"),
+        ({"model": "openai/gpt"}, {"OPENAI_API_KEY": "a b"}, "the key in OPENAI_API_KEY has blanks"),
+        ({"model": "vllm/x", "base_url": LOCAL, "params": {"stream": True}}, {}, "params may not set stream"),
+        ({"model": "vllm/x", "base_url": LOCAL, "params": {"n": 2, "model": "y"}}, {}, "may not set model, n"),
+        ({"model": "mock/replay"}, {}, "needs recorded outputs"),
+    ],
+)
+def test_specs_that_cannot_run_are_refused(spec: dict[str, Any], environ: dict[str, str], message: str) -> None:
+    """A missing key names its variable and model; the value of a key is never shown."""
+    with pytest.raises(UsageError, match=message) as caught:
+        build_client(ModelAgent(name="m", **spec), environ=environ)
+    assert "a b" not in str(caught.value)
+
+
+def test_recorded_outputs_must_be_the_ones_named() -> None:
+    """A replay file that changed under a run is refused; the right one is played."""
+    content = b'{"case_id": "a", "output": "x"}'
+    right = ModelAgent(name="m", model="mock/replay", mock=Mock(replay=sha256(content)))
+    assert isinstance(build_client(right, environ={}, replay=content), MockClient)
+    with pytest.raises(UsageError, match="recorded outputs have changed"):
+        build_client(right, environ={}, replay=content + b"\n")
+    with pytest.raises(UsageError, match="recorded outputs of 'm':1: not JSON"):
+        build_client(ModelAgent(name="m", model="mock/replay"), environ={}, replay=b"{")
