@@ -53,9 +53,9 @@ async function call(exportName, code, request) {
   const realm = new Realm();
   try {
     const holder = (await realm.load(code, builtins))[exportName];
-    const isEvaluator = (typeof holder === "object" || typeof holder === "function") && holder !== null &&
-      typeof holder.evaluate === "function";
-    if (!isEvaluator) return failure("bad_module", `the export ${JSON.stringify(exportName)} has no function "evaluate"`);
+    if (typeof holder?.evaluate !== "function") {
+      return failure("bad_module", `the export ${JSON.stringify(exportName)} has no function "evaluate"`);
+    }
     const [kind, outcome] = await new Promise((resolve) => {
       realm.evaluate(holder, request, LIMITS, (...outcome) => resolve(outcome));
     });
@@ -97,7 +97,8 @@ function graded({ passed, score = Number(passed), message = null, details = null
 }
 
 function invalid(reason) {
-  return failure("invalid_result", `the evaluator must return a boolean or { passed, score?, message?, details? }, but ${reason}`);
+  const allowed = "a boolean or { passed, score?, message?, details? }";
+  return failure("invalid_result", `the evaluator must return ${allowed}, but ${reason}`);
 }
 
 function shown(value) {

@@ -1,6 +1,6 @@
 /**
- * Looks at authored modules and data files. Every request is one line of JSON, `{"op", …}`, and raw bytes; every reply
- * is one line of JSON and raw bytes. Nothing is kept between requests.
+ * Looks at authored modules and data files. Every request is one line of JSON, `{"op", …}`, and raw bytes; every
+ * reply is one line of JSON and raw bytes. Nothing is kept between requests.
  *
  * A reply with `"last": true` means that the process must not be used again.
  */
@@ -56,8 +56,8 @@ async function look({ export: exportName }, body, tell) {
 
 function missing(exportName, namespace) {
   const names = Object.keys(namespace);
-  const wanted = exportName === "default" ? "has no default export" : `has no export named ${JSON.stringify(exportName)}`;
-  return `${wanted}; it exports ${names.length ? names.join(", ").slice(0, 200) : "nothing"}`;
+  const wanted = exportName === "default" ? "default export" : `export named ${JSON.stringify(exportName)}`;
+  return `has no ${wanted}; it exports ${names.length ? names.join(", ").slice(0, 200) : "nothing"}`;
 }
 
 function written(realm, value) {

@@ -117,7 +117,8 @@ export function makeWriter() {
       for (let i = 0; i < keys.length; i++) {
         const key = keys[i];
         if (key === "length" || (typeof key === "string" && apply(exec, arrayIndex, [key]))) continue;
-        return flaw(depth, `is an array with the named property ${typeof key === "symbol" ? "of a symbol" : stringify(key)}`);
+        const name = typeof key === "symbol" ? "of a symbol" : stringify(key);
+        return flaw(depth, `is an array with the named property ${name}`);
       }
     }
     function object(value, depth) {
@@ -135,7 +136,8 @@ export function makeWriter() {
         if (own === undefined || !own.enumerable) continue;
         trail[depth] = key;
         const name = string(key, depth + 1, "has a name with");
-        if (name === undefined || (optional && depth === 0 && own.value === undefined && !own.get && !own.set)) continue;
+        const absent = optional && depth === 0 && own.value === undefined && !own.get && !own.set;
+        if (name === undefined || absent) continue;
         const content = member(own, depth);
         if (content !== undefined) text += `${text && ","}${name}:${content}`;
       }

@@ -96,7 +96,8 @@ export class Realm {
 }
 
 const PURE_BUILTINS = [
-  "assert", "buffer", "crypto", "events", "path", "punycode", "querystring", "string_decoder", "url", "util",
+  "assert", "assert/strict", "buffer", "crypto", "events", "path", "path/posix", "path/win32", "punycode",
+  "querystring", "string_decoder", "url", "util", "util/types",
 ];
 
 /**

@@ -11,7 +11,22 @@ from typing import Any
 from trunchray.errors import Problem
 
 PURE_BUILTINS = frozenset(
-    {"assert", "buffer", "crypto", "events", "path", "punycode", "querystring", "string_decoder", "url", "util"}
+    {
+        "assert",
+        "assert/strict",
+        "buffer",
+        "crypto",
+        "events",
+        "path",
+        "path/posix",
+        "path/win32",
+        "punycode",
+        "querystring",
+        "string_decoder",
+        "url",
+        "util",
+        "util/types",
+    }
 )
 """Modules of Node that a bundle may import: those that compute and do nothing else."""
 
