@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 import trunchray
+from support.layers import LAYERS
 
 ROOT = Path(trunchray.__file__).parent
-LAYERS = ["errors", "core", "adapters", "agents evaluators", "engine", "frontends", "cli"]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 OWNERS = {
     "ray": "engine/cluster.py",

@@ -1,0 +1,133 @@
+"""The README is run, block by block, as a newcomer would."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+from urllib.request import urlopen
+
+import pytest
+
+from support.layers import LAYERS
+from trunchray.core.agent import Limits
+from trunchray.frontends.benchmark.compiler import compile_to
+from trunchray.frontends.run_config import SomeLimits, build_agents, read_run_config
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.M | re.S)
+SCRIPTS = sysconfig.get_path("scripts")
+
+
+def block(language: str, containing: str) -> str:
+    (found,) = [text for kind, text in BLOCKS if kind == language and containing in text]
+    return found
+
+
+def shell(commands: str, folder: Path, scripts: str = SCRIPTS) -> str:
+    environment = {**os.environ, "PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-euc", commands], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The project's files, without what lies around beside them."""
+    folder = tmp_path_factory.mktemp("checkout")
+    for name in ("trunchray", "benchmarks", "configs"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+    for name in ("README.md", "LICENSE", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, folder / name)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def quickstart(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The first command, in an environment of its own, and what it printed.
+
+    The environment sees the packages that are installed here, so that only trunchray itself is installed anew.
+    """
+    environment = tmp_path_factory.mktemp("environment")
+    venv.create(environment, with_pip=True)
+    site = next((environment / "lib").glob("python3*")) / "site-packages"
+    (site / "installed-here.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    (environment / "bin" / "deno").symlink_to(Path(SCRIPTS) / "deno")
+    return checkout, shell(block("sh", "quickstart.yaml"), checkout, str(environment / "bin"))
+
+
+def test_the_first_command_ends_with_the_table_that_is_shown(quickstart: tuple[Path, str]):
+    """Installing and running the quickstart prints the models' rows, but for measured times."""
+    _, printed = quickstart
+    shown = block("text", "mixed")
+    for name in ("good", "mixed"):
+        (expected,) = [line.split()[:-2] for line in shown.splitlines() if line.startswith(name)]
+        (found,) = [line.split()[:-2] for line in printed.splitlines() if line.startswith(name)]
+        assert found == expected
+
+
+def test_the_result_can_be_read(quickstart: tuple[Path, str]):
+    """Status and report work on the run that the quickstart left."""
+    checkout, _ = quickstart
+    printed = shell(block("sh", "trunchray status"), checkout)
+    assert "complete" in printed
+    assert '"release_digest"' in printed
+    assert {"parts", "commits", "report"} <= {path.name for path in (checkout / "runs" / "quickstart").iterdir()}
+
+
+def test_a_new_benchmark_runs(tmp_path: Path):
+    """What `init` writes compiles and runs; the README's eval compiles beside it, and its config is understood."""
+    shell(block("sh", "trunchray init"), tmp_path)
+    (tmp_path / "my-benchmark" / "evals" / "readme.ts").write_text(block("ts", "export default"), encoding="utf-8")
+    release = compile_to(tmp_path / "my-benchmark", str(tmp_path / "releases"))
+    assert "return-window" in {entry.id for entry in release.release.evals}
+    (tmp_path / "run.yaml").write_text(block("yaml", "models:"), encoding="utf-8")
+    config = read_run_config(tmp_path / "run.yaml")
+    agents, _ = build_agents(config.models, limits=SomeLimits(), release_limits=Limits(), folder=tmp_path)
+    assert [agent.model for agent in agents] == ["openai/gpt-4o-mini", "vllm/llama-3.1-8b"]
+
+
+def test_the_mock_server_serves():
+    """The mock server prints where it listens, and ends when it is interrupted."""
+    command = block("sh", "mock-server").split()
+    assert command[0] == "trunchray"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "trunchray.cli.main", *command[1:], "--port", "0"], stdout=subprocess.PIPE, text=True
+    )
+    with server:
+        assert server.stdout is not None
+        address = server.stdout.readline().strip()
+        with urlopen(address.removesuffix("/v1") + "/health") as answer:
+            assert answer.status == 200
+        server.send_signal(signal.SIGINT)
+        assert server.wait(10) == 0
+
+
+def test_the_drawing_shows_the_layers():
+    """The layers of the drawing are the layers that the structure test enforces."""
+    drawn = re.findall(r"^[ └─]*(\w+(?: · \w+)?) {2,}", block("text", "cli "), flags=re.M)
+    assert [names.replace(" · ", " ") for names in drawn if "errors" not in names][::-1] == LAYERS[1:]
+    assert "└─ errors" in README
+
+
+def test_the_gate_runs_the_test_command():
+    """The second command is the one that the gate takes from here, and it runs these tests."""
+    command = block("sh", "pytest").strip()
+    pattern = re.search(r"grep -m 1 -E '(.*)' README.md", (ROOT / ".ci" / "test").read_text(encoding="utf-8"))
+    assert pattern
+    assert re.search(pattern[1], command)
+
+
+def test_no_block_is_left_out():
+    """Every block of the README is one of those that are run above."""
+    assert len(BLOCKS) == 9
+    assert README.count("\n") <= 150
