@@ -39,10 +39,10 @@ export function split(frame) {
 
 export function send(reply) {
   const bytes = typeof reply === "string" ? encoder.encode(reply) : reply;
-  const header = new Uint8Array(4);
-  new DataView(header.buffer).setUint32(0, bytes.length);
-  writeFully(header);
-  writeFully(bytes);
+  const frame = new Uint8Array(4 + bytes.length);
+  new DataView(frame.buffer).setUint32(0, bytes.length);
+  frame.set(bytes, 4);
+  for (let at = 0; at < frame.length;) at += write(frame.subarray(at));
 }
 
 /**
@@ -76,8 +76,4 @@ function readExactly(length) {
     at += count;
   }
   return bytes;
-}
-
-function writeFully(bytes) {
-  for (let at = 0; at < bytes.length;) at += write(bytes.subarray(at));
 }

@@ -7,6 +7,7 @@ bytes that are kept here, so that any module may crash or hang without loss.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import dataclass
 from typing import Any, Self
@@ -56,6 +57,7 @@ class Inspector:
         self._module_deadline = module_deadline
         self._process: SandboxProcess | None = None
         self._kept: list[bytes] = []
+        self._turn = asyncio.Lock()
 
     async def __aenter__(self) -> Self:
         return self
@@ -118,13 +120,10 @@ class Inspector:
 
     async def _look(self, op: str, code: bytes, export: str) -> tuple[dict[str, Any], bytes]:
         try:
-            reply = await self._call({"op": op, "export": export}, code, self._module_deadline)
+            return await self._call({"op": op, "export": export}, code, self._module_deadline)
         except ProcessFailure as e:
             flaw = {"path": "", "message": _explained(e, self._module_deadline)}
             return {"flaws": [flaw], "functions": []}, b"null"
-        if reply[0]["last"]:
-            await self._stop()
-        return reply
 
     async def _ask(self, head: dict[str, JsonValue], body: bytes) -> tuple[dict[str, Any], bytes]:
         """For work without author code: a failure is ours, or the machine's."""
@@ -134,10 +133,14 @@ class Inspector:
             raise SandboxError(f"the inspecting process failed: {e}; {e.log}", type="crashed") from e
 
     async def _call(self, head: dict[str, JsonValue], body: bytes, deadline: float) -> tuple[dict[str, Any], bytes]:
-        process = await self._running()
-        reply = await process.call(json.dumps(head).encode() + b"\n" + body, deadline)
-        first, _, rest = reply.partition(b"\n")
-        return json.loads(first), rest
+        async with self._turn:
+            process = await self._running()
+            reply = await process.call(json.dumps(head).encode() + b"\n" + body, deadline)
+            first, _, rest = reply.partition(b"\n")
+            answer = json.loads(first)
+            if answer.get("last"):
+                await self._stop()
+        return answer, rest
 
     async def _running(self) -> SandboxProcess:
         if self._process is None or not self._process.usable:
