@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from trunchray.core.report import CountedRow
@@ -117,11 +118,11 @@ def decode(content: bytes) -> Rows:
         StoreError: the bytes are not a part: torn, damaged or of another schema.
     """
     try:
-        table = pq.read_table(io.BytesIO(content), schema=SCHEMA, page_checksum_verification=True)
+        table = pq.read_table(io.BytesIO(content), page_checksum_verification=True)
     except (pa.ArrowException, OSError, ValueError) as e:
         raise StoreError(f"not a readable part: {e}") from e
-    if table.schema.field("trial_key").type != pa.string() or table.column("trial_key").null_count:
-        raise StoreError("not a part: it has rows without a trial key")
+    if not table.schema.equals(SCHEMA):
+        raise StoreError("not a part: its columns are not those of result rows")
     return table
 
 
@@ -249,4 +250,4 @@ def _well_formed(value: Any) -> Any:
         case list() | tuple():
             return [_well_formed(item) for item in value]
         case _:
-            return value.model_dump(mode="python") if hasattr(value, "model_dump") else value
+            return _well_formed(value.model_dump(by_alias=True)) if isinstance(value, BaseModel) else value

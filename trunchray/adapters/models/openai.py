@@ -84,6 +84,7 @@ class OpenAIClient:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._pacing.max_in_flight, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
+            trust_env=True,  # proxies, as everything else on the machine uses them
             headers=headers,
             timeout=aiohttp.ClientTimeout(total=self._pacing.timeout),
         )

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import os
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from trunchray.adapters.lease import HeldLease, is_driven
+from trunchray.adapters.store import Store
+from trunchray.core.lease import HEARTBEAT, STALE, Lease
+from trunchray.errors import Interrupted, UsageError
+
+DEAD = 2**22 + 1
+"""No process has this id: Linux counts to 2^22."""
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def pass_(self, time: timedelta) -> None:
+        self.now += time
+
+
+@pytest.fixture
+def store() -> Store:
+    return Store(f"memory://{uuid.uuid4().hex}")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_one_driver_at_a_time(store: Store, clock: Clock):
+    """A driver that lives keeps others out, and the refusal says who it is and what to do."""
+    held = HeldLease.take(store, now=clock)
+    with pytest.raises(UsageError, match=r"another process drives this run: .*--takeover"):
+        HeldLease.take(store, now=clock)
+    assert is_driven(store, clock) == held.lease
+
+
+def test_a_stale_lease_is_taken_over(store: Store, clock: Clock):
+    """A driver that has said nothing for too long is passed, and the epoch grows."""
+    first = HeldLease.take(store, now=clock)
+    clock.pass_(STALE + timedelta(seconds=1))
+    second = HeldLease.take(store, now=clock)
+    assert (first.lease.epoch, second.lease.epoch) == (1, 2)
+    assert second.lease.driver != first.lease.driver
+
+
+def test_a_driver_that_died_here_is_passed_at_once(store: Store, clock: Clock):
+    """The same machine knows that the process is gone, so nobody waits; another machine does not."""
+    held = HeldLease.take(store, now=clock).lease
+    for host, free in ((held.host, True), ("elsewhere", False)):
+        dead = held.model_copy(update={"pid": DEAD, "host": host})
+        store.write("lease.json", dead.model_dump_json().encode())
+        assert (is_driven(store, clock) is None) is free
+
+
+def test_a_taken_over_driver_stops_itself(store: Store, clock: Clock):
+    """Whoever was taken over from learns it at the next heartbeat, and does not take the lease back."""
+    first = HeldLease.take(store, now=clock)
+    second = HeldLease.take(store, takeover=True, now=clock)
+    clock.pass_(HEARTBEAT)
+    with pytest.raises(Interrupted, match=second.lease.driver):
+        first.beat()
+    first.release()
+    assert is_driven(store, clock) == second.lease
+
+
+def test_heartbeats_keep_a_lease(store: Store, clock: Clock):
+    """A driver that beats is never stale, and writes no more often than it has to."""
+    held = HeldLease.take(store, now=clock)
+    for _ in range(20):
+        clock.pass_(HEARTBEAT)
+        held.beat()
+    assert is_driven(store, clock)
+    written = store.read("lease.json")
+    clock.pass_(HEARTBEAT / 2)
+    held.beat()
+    assert store.read("lease.json") == written
+
+
+def test_a_released_lease_is_free(store: Store, clock: Clock):
+    """The next driver does not wait for one that ended well."""
+    HeldLease.take(store, now=clock).release()
+    assert is_driven(store, clock) is None
+    assert HeldLease.take(store, now=clock).lease.epoch == 2
+
+
+def test_a_damaged_lease_binds_nobody(store: Store, clock: Clock):
+    """A lease that cannot be read does not lock a run for ever."""
+    store.write("lease.json", b"{")
+    assert HeldLease.take(store, now=clock).lease.pid == os.getpid()
+
+
+def test_the_rule_by_itself():
+    """Fresh elsewhere: not free. Fresh here and alive: not free. Stale or dead here: free."""
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    lease = Lease(driver="d", host="h", pid=1, epoch=1, heartbeat=now)
+    assert not lease.free(now, host="other", alive=False)
+    assert not lease.free(now, host="h", alive=True)
+    assert lease.free(now, host="h", alive=False)
+    assert lease.free(now + STALE + HEARTBEAT, host="other", alive=True)
