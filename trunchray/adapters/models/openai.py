@@ -15,6 +15,7 @@ from yarl import URL
 
 from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelReply, ModelRequest
+from trunchray.adapters.models.proxy import proxy_for
 from trunchray.adapters.models.refusal import Refusal, read_error, read_refusal
 from trunchray.adapters.models.wire import MalformedReply, RequestWriter, read_reply
 from trunchray.core.agent import ModelAgent
@@ -84,8 +85,8 @@ class OpenAIClient:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=self._pacing.max_in_flight, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
-            trust_env=True,  # proxies, as everything else on the machine uses them
             headers=headers,
+            proxy=proxy_for(str(self._url)),
             timeout=aiohttp.ClientTimeout(total=self._pacing.timeout),
         )
         return self._session

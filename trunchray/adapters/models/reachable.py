@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import socket
 from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
+from trunchray.adapters.models.proxy import proxy_for
 from trunchray.core.agent import ModelAgent
 from trunchray.errors import UsageError
 
@@ -18,15 +18,12 @@ def check_reachable(spec: ModelAgent) -> None:
     Raises:
         UsageError: nobody listens at the model's `base_url`, or its host does not exist.
     """
-    if spec.base_url is None:
+    if spec.base_url is None or proxy_for(spec.base_url):
         return
     address = urlsplit(spec.base_url)
-    host = address.hostname or ""
-    if address.scheme in getproxies() and not proxy_bypass(host):
-        return
     port = address.port or (443 if address.scheme == "https" else 80)
     try:
-        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
+        socket.create_connection((address.hostname or "", port), timeout=CONNECT_SECONDS).close()
     except TimeoutError:
         return
     except OSError as e:
