@@ -16,7 +16,7 @@ import yaml
 
 from support.provider import CountingProvider
 from support.releases import make_release
-from support.runs import drive, question, rows
+from support.runs import drive, question, rows, unmeasured
 from trunchray.adapters.releases import StoredRelease
 from trunchray.core.agent import ModelAgent, Pacing
 
@@ -155,3 +155,73 @@ def test_a_killed_driver_leaves_no_worker_behind(tmp_path: Path):
         first.kill()
         first.communicate()
         wait_gone(mine)
+
+
+def mock_config(path: Path, release: StoredRelease, name: str, latency: float) -> Path:
+    models = [
+        {"id": "mock/echo", "name": name, "mock": {"seed": seed, "latency": latency, "faults": {"server_error": 0.05}}}
+        for seed, name in enumerate(("one", "two"))
+    ]
+    settings = {
+        "release": release.uri,
+        "out": str(path),
+        "run_id": name,
+        "pool": "ray",
+        "shard_size": 64,
+        "models": models,
+    }
+    file = path / f"{name}.yaml"
+    file.write_text(yaml.safe_dump(settings), encoding="utf-8")
+    return file
+
+
+def finish(driver: subprocess.Popen[bytes]) -> bytes:
+    out, err = driver.communicate(timeout=240)
+    assert driver.returncode == 0, err.decode()
+    return out
+
+
+def wait_for_part(run: Path, driver: subprocess.Popen[bytes], parts: int) -> None:
+    while len(list(run.glob("parts/*/*.parquet"))) < parts:
+        assert driver.poll() is None, driver.communicate()[1].decode()
+        time.sleep(0.05)  # the driver is another process: there is nothing to wait on but its files
+
+
+def without_measured(summary: bytes) -> object:
+    """A summary without its latencies, the only figures in it that are measured."""
+
+    def strip(value: object) -> object:
+        match value:
+            case dict():
+                return {key: strip(item) for key, item in value.items() if key not in ("latency", "run", "uri")}
+            case list():
+                return [strip(item) for item in value]
+            case _:
+                return value
+
+    return strip(json.loads(summary))
+
+
+@pytest.mark.parametrize(("cases", "latency"), [(250, 0.1)])
+def test_a_killed_run_ends_like_an_undisturbed_one(tmp_path: Path, cases: int, latency: float):
+    """After SIGKILL of a worker and then of the driver, the same command ends like a run that nothing happened to.
+
+    Rows and summary are the same but for measured times and who did the work.
+    """
+    release = make_release(tmp_path, cases, check=lambda n: {"kind": "contains", "expected": f"{n % 7}"})
+    undisturbed = finish(start(mock_config(tmp_path, release, "calm", latency)))
+
+    settings = mock_config(tmp_path, release, "killed", latency)
+    before = set(actors())
+    first = start(settings)
+    wait_for_part(tmp_path / "killed", first, 1)
+    os.kill(next(pid for pid in actors() if pid not in before), signal.SIGKILL)
+    wait_for_part(tmp_path / "killed", first, 3)
+    first.kill()
+    first.communicate()
+    resumed = finish(start(settings))
+
+    assert without_measured(resumed) == without_measured(undisturbed)
+    assert unmeasured(tmp_path / "killed") == unmeasured(tmp_path / "calm")
+    keys = [row["trial_key"] for row in rows(tmp_path / "killed")]
+    assert len(keys) == len(set(keys)) == 2 * cases
