@@ -29,10 +29,11 @@ class Aggregate:
     damaged: dict[str, list[str]]
 
 
-def aggregate(plan: Plan, folder: RunFolder) -> Aggregate:
+def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached") -> Aggregate:
     """Count every committed row of the plan once, and store them all as `report/results.parquet`.
 
-    Rows are ordered by agent, attempt and the plan's order of cases, whoever ran them and whenever.
+    Rows are ordered by agent, attempt and the plan's order of cases, whoever ran them and whenever. `missing` says why
+    trials have no row, where some have none.
     """
     tally = Tally(Planned.of(plan))
     damaged: dict[str, list[str]] = {}
@@ -49,7 +50,7 @@ def aggregate(plan: Plan, folder: RunFolder) -> Aggregate:
                     for row in parts.counted(rows):
                         tally.add(row)
         folder.write_report("results.parquet", path)
-    return Aggregate(tally.report(), damaged)
+    return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents}), damaged)
 
 
 def publish(report: Report, folder: RunFolder) -> Report:

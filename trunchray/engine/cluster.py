@@ -38,7 +38,7 @@ class _Actor:
 
     def __init__(self, run_uri: str, release_uri: str, place: Place) -> None:
         self._args = (run_uri, release_uri, place)
-        self._opened: Any = None
+        self._opened: asyncio.Future[Worker] | None = None
 
     async def work(self, shard: str, attempt: int) -> dict[str, Any] | str:
         """The receipt as plain data, or why there is none."""
@@ -58,7 +58,7 @@ class _Actor:
         await (await self._worker()).close()
 
     async def _worker(self) -> Worker:
-        if self._opened is None:
+        if self._opened is None or (self._opened.done() and self._opened.exception()):
             self._opened = asyncio.ensure_future(Worker.open(*self._args))
         return await self._opened
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
 from typing import Literal
@@ -119,11 +122,21 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
         return lambda: LocalPool(folder.uri, release.uri)
 
     def ray_pool() -> Pool:
-        from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
-
         how.observer.note(
             "connecting to Ray …" if how.address else "starting Ray on this machine (about ten seconds) …"
         )
-        return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers)
+        with _own_sigterm():
+            from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
+
+            return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers)
 
     return ray_pool
+
+
+@contextmanager
+def _own_sigterm() -> Generator[None]:
+    """Keep the driver's handler, which stores what is finished: Ray puts its own in place while it starts."""
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)

@@ -27,7 +27,11 @@ class LocalPool:
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
         place = Place("local", slots=os.cpu_count() or 1)
-        self._worker = self._call(Worker.open(run_uri, release_uri, place))
+        try:
+            self._worker = self._call(Worker.open(run_uri, release_uri, place))
+        except BaseException:
+            self._end()
+            raise
 
     def submit(self, work: Dispatch) -> None:
         asyncio.run_coroutine_threadsafe(self._run(work), self._loop)
@@ -46,6 +50,10 @@ class LocalPool:
 
     def close(self) -> None:
         self._call(self._worker.close())
+        self._end()
+
+    def _end(self) -> None:
+        self._call(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
@@ -60,3 +68,11 @@ class LocalPool:
 
     def _call(self, action: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(action, self._loop).result()
+
+
+async def _cancel_others() -> None:
+    """End what a run that was given up left behind."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)

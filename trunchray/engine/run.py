@@ -20,6 +20,7 @@ from trunchray.core.receipt import Counts, Receipt
 from trunchray.core.report import Report
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.progress import Progress, Snapshot
+from trunchray.errors import Interrupted
 
 TICK = 0.5
 """Seconds between two looks at the clock, the stop flag and the workers' counts."""
@@ -27,8 +28,10 @@ PROGRESS_EVERY = 5.0
 """Seconds between two stored snapshots."""
 GRACE = 5.0
 """Seconds that trials in flight get when the run is stopped."""
-FLUSH = 4.0
+FLUSH = 3.0
 """Seconds that workers get after that to store what they have."""
+COUNTED_WHEN_STOPPED = 20_000
+"""Rows up to which a stopped run still writes its report: about a second's work."""
 
 
 class Pool(Protocol):
@@ -102,13 +105,28 @@ class Run:
         self._look_due = self._snapshot_due = float("-inf")
 
     def __call__(self) -> Report:
-        """Run what is not yet counted; the report covers the whole plan."""
+        """Run what is not yet counted; the report covers the whole plan.
+
+        Raises:
+            Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
+        """
         self._run(self._folder.commits())
+        if self._stop.is_set():
+            return self._stopped_report()
         result = aggregate(self._plan, self._folder)
-        if result.damaged and not self._stop.is_set():
+        if result.damaged:
             self._repair(result.damaged)
             result = aggregate(self._plan, self._folder)
         return publish(result.report, self._folder)
+
+    def _stopped_report(self) -> Report:
+        rows, planned = self._progress.snapshot({}).rows, self._plan.trials
+        if rows > COUNTED_WHEN_STOPPED:
+            raise Interrupted(
+                f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
+                f"and `trunchray report {self._folder.uri}` reports on what there is"
+            )
+        return publish(aggregate(self._plan, self._folder, missing="cancelled").report, self._folder)
 
     def _run(self, committed: Mapping[str, Receipt]) -> None:
         """Run the wanted shards that have no commit."""
@@ -130,27 +148,34 @@ class Run:
 
     def _dispatch(self, owed: list[tuple[str, str]]) -> None:
         pool = self._open_pool()
+        ledger = Ledger[Receipt](owed, self._widths(pool.workers))
         try:
-            ledger = Ledger[Receipt](owed, self._widths(pool.workers))
             self._drive(ledger, pool)
+        except BaseException:
+            self._wind_down(ledger, pool, grace=0)
+            raise
         finally:
             pool.close()
 
     def _drive(self, ledger: Ledger[Receipt], pool: Pool) -> None:
         self._carry_out(ledger.start(), pool)
-        give_up_at: float | None = None
         while not ledger.finished:
-            event = pool.next_event(TICK)
-            if event is not None:
+            if self._stop.is_set():
+                self._wind_down(ledger, pool, grace=GRACE)
+                break
+            if event := pool.next_event(TICK):
                 self._carry_out(ledger.handle(event), pool)
-            if self._stop.is_set() and give_up_at is None:
-                ledger.handle(Stop())
-                pool.stop(GRACE)
-                give_up_at = self._clock() + GRACE + FLUSH
-            if give_up_at is not None and self._clock() > give_up_at:
-                return
             self._look(pool)
-        self._look(pool)
+        self._look(pool, last=True)
+
+    def _wind_down(self, ledger: Ledger[Receipt], pool: Pool, *, grace: float) -> None:
+        """Begin nothing more, and wait a little for the workers to store what they have."""
+        ledger.handle(Stop())
+        pool.stop(grace)
+        until = self._clock() + grace + FLUSH
+        while not ledger.finished and self._clock() < until:
+            if event := pool.next_event(TICK):
+                self._carry_out(ledger.handle(event), pool)
 
     def _carry_out(self, instructions: list[Instruction[Receipt]], pool: Pool) -> None:
         for instruction in instructions:
@@ -166,15 +191,15 @@ class Run:
                         f"shard {shard} was given up after repeated losses ({reason}); its trials stay owed"
                     )
 
-    def _look(self, pool: Pool) -> None:
+    def _look(self, pool: Pool, *, last: bool = False) -> None:
         """Keep the lease warm and show how far the run is, when that is due."""
-        if self._clock() < self._look_due:
+        if self._clock() < self._look_due and not last:
             return
         self._look_due = self._clock() + TICK
         self._lease.beat()
         snapshot = self._progress.snapshot(pool.progress())
         self._observer.progress(snapshot)
-        if self._clock() >= self._snapshot_due:
+        if self._clock() >= self._snapshot_due or last:
             self._snapshot_due = self._clock() + PROGRESS_EVERY
             self._folder.write_progress(snapshot.model_dump(mode="json"))
 

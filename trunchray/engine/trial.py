@@ -1,4 +1,4 @@
-"""One trial from start to row."""
+"""One trial from start to row, in two halves: ask the agent, then grade what it answered."""
 
 from __future__ import annotations
 
@@ -19,8 +19,24 @@ def _utc() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
+class Generation:
+    """What came of asking: a trace, or why there is none. `queued` and `seconds` are in seconds."""
+
+    trial: Trial
+    case: Case
+    queued: float
+    started_at: datetime
+    seconds: float
+    trace: Trace | None = None
+    failure: Failure | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class TrialRunner:
-    """What all trials of one agent in one worker share. `clock` counts seconds from anywhere, `now` is UTC."""
+    """What all trials of one agent in one worker share. `clock` counts seconds from anywhere, `now` is UTC.
+
+    The halves never raise but for cancellation: whatever goes wrong is in what they return.
+    """
 
     agent: Agent
     agent_digest: str
@@ -29,41 +45,47 @@ class TrialRunner:
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc
 
-    async def run(self, trial: Trial, case: Case, *, queued: float = 0) -> Result:
-        """Ask the agent, grade the answer. Never raises: whatever goes wrong is in the result.
-
-        `queued` is how long the trial waited for its turn, in seconds.
-        """
+    async def generate(self, trial: Trial, case: Case, *, queued: float = 0) -> Generation:
+        """Ask the agent. `queued` is how long the trial waited for its turn, in seconds."""
         started_at, began = self.now(), self.clock()
         trace: Trace | None = None
-        verdict: Verdict | None = None
         failure: Failure | None = None
-        evaluator, graded_from = None, began
         try:
             with boundary(ProviderError, f"model {trial.agent!r}"):
                 trace = await self.agent.run(case.input, case_id=case.id, attempt=trial.attempt)
-            graded_from = self.clock()
-            evaluator = self.grader.evaluator_digest(case)
-            verdict = await self.grader.grade(case, trace)
         except TrialError as e:
             failure = Failure.of(e)
-        ended = self.clock()
+        return Generation(trial, case, queued, started_at, self.clock() - began, trace, failure)
+
+    async def grade(self, generation: Generation) -> Result:
+        """Grade what was generated; a trial without a trace is an error already."""
+        began = self.clock()
+        trace, failure = generation.trace, generation.failure
+        verdict: Verdict | None = None
+        evaluator: str | None = None
+        if trace:
+            try:
+                evaluator = self.grader.evaluator_digest(generation.case)
+                verdict = await self.grader.grade(generation.case, trace)
+            except TrialError as e:
+                failure = Failure.of(e)
+        graded = self.clock() - began
         return Result(
-            trial=trial,
-            eval_id=case.eval_id,
+            trial=generation.trial,
+            eval_id=generation.case.eval_id,
             agent_digest=self.agent_digest,
             trace=trace,
             verdict=verdict,
             failure=failure,
             evaluator_digest=evaluator,
             latency=Timing(
-                queued=queued,
-                model=trace.model_seconds if trace else ended - began,
+                queued=generation.queued,
+                model=trace.model_seconds if trace else generation.seconds,
                 tools=trace.tools_seconds if trace else 0,
-                evaluator=ended - graded_from if trace else 0,
-                total=ended - began,
+                evaluator=graded,
+                total=generation.seconds + graded,
             ),
-            started_at=started_at,
+            started_at=generation.started_at,
             ended_at=self.now(),
             worker=self.worker,
         )

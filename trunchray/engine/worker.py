@@ -136,9 +136,12 @@ class Worker:
                 return
             work.in_flight += 1
             try:
-                result = await runner.run(trial, self._cases[trial.case_id], queued=runner.clock() - queued_from)
+                case = self._cases[trial.case_id]
+                generation = await runner.generate(trial, case, queued=runner.clock() - queued_from)
             finally:
                 work.in_flight -= 1
+        # Graded without a permit: a slow evaluator must not keep the model waiting.
+        result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
         work.rows[trial.key] = (result.outcome, result.trace.usage.total_tokens if result.trace else 0)

@@ -117,12 +117,13 @@ def test_a_killed_driver_loses_nothing_stored(pool: str, tmp_path: Path):
     counted_once(tmp_path / "runs" / "killed")
 
 
-def test_sigterm_stores_what_is_finished_and_exits_3(tmp_path: Path):
+@pytest.mark.parametrize("pool", ["local", "ray"])
+def test_sigterm_stores_what_is_finished_and_exits_3(pool: str, tmp_path: Path):
     """A polite end takes less than ten seconds, keeps every answer, and the same command pays for no answer again."""
     release = make_release(tmp_path, TRIALS)
     with CountingProvider(latency=0.1) as provider:
         provider.reach = TRIALS // 3
-        settings = config(tmp_path, release, provider, "local")
+        settings = config(tmp_path, release, provider, pool)
         first = start(settings)
         wait_until_asked(provider, first)
         first.send_signal(signal.SIGTERM)
