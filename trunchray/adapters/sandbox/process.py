@@ -16,7 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from typing import IO, Any, Self, cast
 
@@ -91,7 +91,14 @@ class SandboxProcess:
             _resize(pipe, bounds.pipe_bytes)
 
     @classmethod
-    async def start(cls, host: str, bounds: Bounds, *, deadline: float = 30) -> Self:
+    async def start(
+        cls,
+        host: str,
+        bounds: Bounds,
+        *,
+        deadline: float = 30,
+        environment: Mapping[str, str] = SANDBOX_ENVIRONMENT,
+    ) -> Self:
         """Run `sandbox_host/<host>`; its memory and CPU time are bounded before any untrusted code reaches it.
 
         Raises:
@@ -100,7 +107,7 @@ class SandboxProcess:
         """
         directory = tempfile.mkdtemp(prefix="trunchray-sandbox-")
         try:
-            process, replies = _spawn(host, bounds, directory)
+            process, replies = _spawn(host, bounds, directory, environment)
             self = cls(process, replies, bounds)
             await self._within(deadline, self._next_reply())
         finally:
@@ -235,7 +242,9 @@ class SandboxProcess:
         return self._reaped
 
 
-def _spawn(host: str, bounds: Bounds, directory: str) -> tuple[subprocess.Popen[bytes], int]:
+def _spawn(
+    host: str, bounds: Bounds, directory: str, environment: Mapping[str, str]
+) -> tuple[subprocess.Popen[bytes], int]:
     """The running process and the read end of its reply pipe."""
     replies, reply_pipe = os.pipe()
     try:
@@ -247,7 +256,7 @@ def _spawn(host: str, bounds: Bounds, directory: str) -> tuple[subprocess.Popen[
             stderr=subprocess.STDOUT,
             pass_fds=[reply_pipe],
             cwd=directory,
-            env=dict(SANDBOX_ENVIRONMENT),
+            env=dict(environment),
             start_new_session=True,
         )
     except BaseException:
