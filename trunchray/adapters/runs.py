@@ -157,4 +157,4 @@ def _receipt(path: str, body: bytes) -> Receipt:
     try:
         return Receipt.model_validate(from_json(body)["receipt"])
     except (ValueError, KeyError, TypeError) as e:
-        raise StoreError(f"{path} is damaged: {e}; delete it to have its trials counted again from their parts") from e
+        raise StoreError(f"{path} is damaged; delete it, and its shard is completed from its parts") from e

@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+from trunchray.core.agent import Mock, ModelAgent
+from trunchray.core.plan import make_plan
+from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.run import RunSpec
+from trunchray.engine.progress import Progress
+
+AGENTS = (ModelAgent(name="a", model="mock/echo"), ModelAgent(name="b", model="mock/echo", mock=Mock(seed=1)))
+SPEC = RunSpec(run_id="r", title="T", release="x", release_digest="d", agents=AGENTS, shard_size=5)
+PLAN = make_plan(SPEC, [(f"c{n}", "e") for n in range(12)])
+
+
+def receipt(shard: str, **counts: int) -> Receipt:
+    return Receipt(shard=shard, attempt=1, parts=(), keys_digest="", counts=Counts(**counts))
+
+
+def test_committed_rows_and_rows_in_hand_add_up():
+    """Each shard is counted once: from its receipt when it is committed, else from its worker."""
+    first, second, *_ = [shard.id for shard in PLAN.shards if shard.agent.name == "a"]
+    progress = Progress(PLAN, {first: receipt(first, passed=4, error=1, tokens=50)})
+    snapshot = progress.snapshot({second: (Counts(failed=2), 3)})
+    a, b = snapshot.agents
+    assert (a.planned, a.counts, a.in_flight) == (12, Counts(passed=4, failed=2, error=1, tokens=50), 3)
+    assert (b.planned, b.counts, b.in_flight) == (12, Counts(), 0)
+    assert (snapshot.planned, snapshot.rows, snapshot.resumed) == (24, 7, 5)
+    progress.settle(receipt(second, failed=5))
+    assert progress.snapshot({}).agents[0].counts.rows == 10
+
+
+def test_commits_of_another_plan_are_left_out():
+    """A folder may hold shards that this plan does not have; they are not this run's rows."""
+    progress = Progress(PLAN, {"stranger": receipt("stranger", passed=9)})
+    assert progress.snapshot({}).rows == 0
+
+
+def test_counts_of_rows():
+    """Rows are counted by outcome, and their tokens added."""
+    assert Counts.of([("passed", 3), ("error", 0), ("passed", 4)]) == Counts(passed=2, error=1, tokens=7)
+    assert (Counts(passed=1, tokens=2) + Counts(failed=3)).rows == 4
