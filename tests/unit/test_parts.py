@@ -1,14 +1,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trunchray.adapters import parts
 from trunchray.core.trial import Failure, Result, Step, Timing, ToolCall, Trace, Trial, Usage, Verdict
@@ -100,40 +97,3 @@ def test_what_is_not_a_part_is_refused(damage: str):
         content = bytearray(sink.getvalue().to_pybytes())
     with pytest.raises(StoreError):
         parts.decode(bytes(content))
-
-
-@given(st.lists(st.lists(st.sampled_from("abcdef"), max_size=4), max_size=5), st.permutations("abcdef"))
-def test_the_row_listed_last_counts(tables: list[list[str]], order: list[str]):
-    """For a trial that several parts hold, the last listed one counts; rows come in the order that is asked for."""
-    encoded = [
-        parts.decode(
-            parts.encode([parts.row(result(key, worker=f"{n}"), release_digest="r", versions="{}") for key in keys])
-        )
-        for n, keys in enumerate(tables)
-    ]
-    chosen = parts.choose(encoded, order).to_pylist()
-    last = {key: str(n) for n, keys in enumerate(tables) for key in keys}
-    assert [(row["trial_key"], row["worker"]) for row in chosen] == [(key, last[key]) for key in order if key in last]
-
-
-@given(st.lists(st.integers(0, 40), max_size=8))
-def test_a_results_file_does_not_show_how_its_rows_came(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]):
-    """The same rows in the same order make the same bytes, in one piece or in many."""
-    table = (
-        parts.decode(
-            parts.encode([parts.row(result(f"k{n}"), release_digest="r", versions="{}") for n in range(sum(sizes))])
-        )
-        if sum(sizes)
-        else parts.SCHEMA.empty_table()
-    )
-    folder = tmp_path_factory.mktemp("results")
-
-    def write(path: Path, pieces: list[Any]) -> bytes:
-        with parts.ResultsFile(path) as file:
-            for piece in pieces:
-                file.add(piece)
-        return path.read_bytes()
-
-    starts = [sum(sizes[:n]) for n in range(len(sizes))]
-    pieces = [table.slice(start, size) for start, size in zip(starts, sizes, strict=True)]
-    assert write(folder / "a", [table]) == write(folder / "b", pieces)
