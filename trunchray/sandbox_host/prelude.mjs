@@ -7,6 +7,8 @@ export function prelude(host, makeWriter) {
   const write = makeWriter();
   const { apply } = Reflect;
   const { parse } = JSON;
+  const { isArray } = Array;
+  const { keys } = Object;
   const { then } = Promise.prototype;
   const { slice, toWellFormed } = String.prototype;
   const { exec } = RegExp.prototype;
@@ -58,22 +60,47 @@ export function prelude(host, makeWriter) {
     }
   }
 
-  /**
-   * Calls `holder.evaluate` with the parsed request. `done` gets ("value", written JSON) or (kind, description), and
-   * may be called again later, which means nothing.
-   */
-  function evaluate(holder, request, options, done) {
+  /** Calls `start` and gives what it settles to to `use`; `done` gets (kind, description) when that fails. */
+  function settle(start, use, done) {
     const thrown = (error) => done(isAllocation(error) ? "out_of_memory" : "threw", describe(error));
-    const written = (value) => {
+    const settledTo = (value) => {
       try {
-        done("value", write(value, options));
+        use(value);
       } catch (error) {
         done("unreadable", describe(error));
       }
     };
     fail = thrown; // an error in a timer ends the call, as it would end a process
-    const outcome = new NativePromise((resolve) => resolve(holder.evaluate(parse(request))));
-    apply(then, outcome, [written, thrown]);
+    const outcome = new NativePromise((resolve) => resolve(start()));
+    apply(then, outcome, [settledTo, thrown]);
   }
-  return { globals, write, describe, evaluate };
+
+  /**
+   * Calls `holder.evaluate` with the parsed request. `done` gets ("value", written JSON) or (kind, description), and
+   * may be called again later, which means nothing.
+   */
+  function evaluate(holder, request, options, done) {
+    settle(() => holder.evaluate(parse(request)), (value) => done("value", write(value, options)), done);
+  }
+
+  /**
+   * Calls `holder.transform` in the same way. `request` lacks the contents of its sources, which are in `contents`, in
+   * the same order. `done` may also get ("no_array", what it is), or ("too_many", length) beyond `maxLength`.
+   */
+  function transform(holder, request, contents, { maxLength, ...options }, done) {
+    const given = parse(request);
+    const names = keys(given.sources);
+    for (let i = 0; i < names.length; i++) given.sources[names[i]].content = contents[i];
+    const use = (value) => {
+      if (!isArray(value)) done("no_array", describeKind(value));
+      else if (value.length > maxLength) done("too_many", value.length);
+      else done("value", write(value, options));
+    };
+    settle(() => holder.transform(given), use, done);
+  }
+  function describeKind(value) {
+    if (value === undefined || value === null) return `${value}`;
+    return typeof value === "object" ? "an object" : `a ${typeof value}`;
+  }
+  return { globals, write, describe, evaluate, transform };
 }

@@ -24,7 +24,8 @@ const CONSOLE = Object.keys(globalThis.console).filter((name) => typeof globalTh
 
 const { setTimeout: startTimer, clearTimeout: stopTimer, setInterval: startInterval } = globalThis;
 const now = performance.now.bind(performance);
-const compile = (source, filename) => new vm.Script(`"use strict";(${source})`, { filename });
+/** The function whose source text is `source`, to be installed in any number of realms. */
+export const compile = (source, filename) => new vm.Script(`"use strict";(${source})`, { filename });
 const writerScript = compile(makeWriter, "plain.mjs");
 const preludeScript = compile(prelude, "prelude.mjs");
 const lent = borrowed();
@@ -79,6 +80,12 @@ export class Realm {
     this.write = laid.write;
     this.describe = laid.describe;
     this.evaluate = laid.evaluate;
+    this.transform = laid.transform;
+  }
+
+  /** What the script of `compile` makes inside this realm: the function itself. */
+  install(script) {
+    return script.runInContext(this.#context);
   }
 
   /** Evaluates the module; its namespace. Throws what the module throws, or the syntax error that it has. */
@@ -120,6 +127,13 @@ export class Builtins {
       await this.#add(bare(specifier));
     }
   }
+
+  /** Puts `change(namespace)` in the place of a module, if it was imported. */
+  replace(name, change) {
+    const namespace = this.#namespaces.get(name);
+    if (namespace) this.#namespaces.set(name, change(namespace));
+  }
+
   module(specifier, context) {
     const namespace = this.#namespaces.get(bare(specifier));
     if (!namespace) throw new Error(absent(specifier));
