@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -14,7 +15,7 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from trunchray.core.report import CountedRow
-from trunchray.core.trial import Outcome, Result, Trace, Usage
+from trunchray.core.trial import Outcome, Result, Step, Trace, Usage
 from trunchray.errors import StoreError
 
 Rows: TypeAlias = Any
@@ -107,7 +108,8 @@ def encode(rows: Sequence[dict[str, Any]]) -> bytes:
     except UnicodeEncodeError:
         table = pa.Table.from_pylist([_well_formed(stored) for stored in rows], schema=SCHEMA)
     sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    # Nobody searches parts by value, and the least and greatest texts would take as much room as all the rest.
+    pq.write_table(table, sink, compression="zstd", write_statistics=False, write_page_checksum=True)
     return sink.getvalue()
 
 
@@ -249,5 +251,9 @@ def _well_formed(value: Any) -> Any:
             return {_well_formed(key): _well_formed(item) for key, item in value.items()}
         case list() | tuple():
             return [_well_formed(item) for item in value]
+        case BaseModel():
+            return _well_formed(value.model_dump(by_alias=True))
+        case Step():
+            return _well_formed(asdict(value))
         case _:
-            return _well_formed(value.model_dump(by_alias=True)) if isinstance(value, BaseModel) else value
+            return value

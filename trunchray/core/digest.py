@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import rfc8785
 from pydantic import BaseModel, JsonValue
@@ -14,7 +15,27 @@ def canonical(value: JsonValue) -> bytes:
     Raises:
         ValueError: for NaN, infinities and integers beyond ±(2^53 − 1), which JSON numbers cannot carry exactly.
     """
+    if _simple(value):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode()
     return rfc8785.dumps(value)
+
+
+def _simple(value: JsonValue) -> bool:
+    """Whether the canonical form is what Python's own encoder writes, which is several times as fast.
+
+    It differs for numbers other than small integers, and in the order of keys that are not ASCII.
+    """
+    match value:
+        case str() | bool() | None:
+            return True
+        case dict():
+            return all(key.isascii() and _simple(item) for key, item in value.items())
+        case list():
+            return all(map(_simple, value))
+        case int():
+            return -(2**53) < value < 2**53
+        case _:
+            return False
 
 
 def sha256(content: bytes) -> str:

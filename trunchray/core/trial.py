@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Self
 
@@ -66,8 +67,12 @@ def _sum(a: int | None, b: int | None) -> int | None:
     return b if a is None else a if b is None else a + b
 
 
-class Step(Frozen):
-    """One event of a trace: a model call, a tool call, or a limit that was reached."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One event of a trace: a model call, a tool call, or a limit that was reached.
+
+    Not validated: a step is made here, and going through all it holds costs more than the rest of recording it.
+    """
 
     kind: Literal["model", "tool", "limit"]
     name: str
