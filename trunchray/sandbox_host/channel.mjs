@@ -37,6 +37,21 @@ export function split(frame) {
   return { head: JSON.parse(new TextDecoder().decode(frame.subarray(0, end))), body: frame.subarray(end + 1) };
 }
 
+/**
+ * A function whose result yields the requests of two parts that come later, while other work goes on between them. To be
+ * made before `closeDoors`.
+ */
+export function requests() {
+  const { readable } = Deno.stdin;
+  return async function* later() {
+    let rest = new Uint8Array(0);
+    for await (const chunk of readable) {
+      rest = joined(rest, chunk);
+      for (let frame; (frame = firstFrame(rest)); rest = rest.subarray(4 + frame.length)) yield split(frame);
+    }
+  };
+}
+
 export function send(reply) {
   const bytes = typeof reply === "string" ? encoder.encode(reply) : reply;
   const frame = new Uint8Array(4 + bytes.length);
@@ -66,6 +81,20 @@ export function serve(handle, unsettled) {
     reply = undefined;
     handle(request).then((text) => { reply = text; });
   });
+}
+
+/** The first frame in `bytes`, when all of it is there. */
+function firstFrame(bytes) {
+  if (bytes.length < 4) return undefined;
+  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
+  return bytes.length < 4 + length ? undefined : bytes.slice(4, 4 + length);
+}
+
+function joined(a, b) {
+  const whole = new Uint8Array(a.length + b.length);
+  whole.set(a);
+  whole.set(b, a.length);
+  return whole;
 }
 
 function readExactly(length) {

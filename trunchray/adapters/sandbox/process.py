@@ -18,9 +18,11 @@ import subprocess
 import tempfile
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self, TypeVar, cast
 
 from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT, sandbox_command
+
+T = TypeVar("T")
 
 _HEADER = 4
 _LOG_KEPT = 4096
@@ -133,6 +135,22 @@ class SandboxProcess:
         """
         return await self._within(deadline, self._exchange(payload))
 
+    async def send(self, payload: bytes) -> None:
+        """One request, for hosts that answer several at once; no other may be sent meanwhile.
+
+        Raises:
+            ProcessFailure: the process is dead. It is killed when this is cancelled, too.
+        """
+        await self._alive(self._write(len(payload).to_bytes(_HEADER, "big") + payload))
+
+    async def receive(self) -> bytes:
+        """The next reply, whichever request it is for.
+
+        Raises:
+            ProcessFailure: there is none, and the process is dead. It is killed when this is cancelled, too.
+        """
+        return await self._alive(self._next_reply())
+
     async def close(self) -> None:
         """Kill and reap it; may be called again."""
         await asyncio.shield(self._kill())
@@ -146,6 +164,15 @@ class SandboxProcess:
                 return late
             await self.close()
             raise CallTimeout(f"no answer within {deadline:g} s", log=self.log) from None
+        except (EOFError, BrokenPipeError):
+            raise await self._death() from None
+        except BaseException:
+            self._kill()
+            raise
+
+    async def _alive(self, work: Coroutine[Any, Any, T]) -> T:
+        try:
+            return await work
         except (EOFError, BrokenPipeError):
             raise await self._death() from None
         except BaseException:
@@ -221,7 +248,7 @@ class SandboxProcess:
 
     async def _death(self) -> ProcessDied:
         with contextlib.suppress(BlockingIOError):
-            while chunk := os.read(self._output, _LOG_KEPT):
+            while self._reaped is None and (chunk := os.read(self._output, _LOG_KEPT)):
                 self._log = (self._log + chunk)[-_LOG_KEPT:]
         await self.close()
         code = self._process.returncode

@@ -1,0 +1,77 @@
+"""Looking at the tools of a bundled module while a release is compiled, in a process as tools run in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import JsonValue
+
+from trunchray.adapters.sandbox.process import CallTimeout, ProcessDied, ProcessFailure
+from trunchray.adapters.sandbox.tool_host import BadModule, loaded
+
+DEADLINE = 10.0
+"""Seconds that a module may take to be evaluated and to give the schemas of its tools."""
+
+_HEAP_MB = 256
+
+
+@dataclass(frozen=True)
+class FoundTool:
+    """A tool as its module exports it. `description` and `schema` are None when there is a flaw in them."""
+
+    name: str
+    description: str | None
+    schema: dict[str, JsonValue] | None
+
+
+@dataclass(frozen=True)
+class ToolFlaw:
+    """What is wrong with a tool; both names are "" for the whole export, `field` alone for the whole tool."""
+
+    tool: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True)
+class ToolInspection:
+    """`tools` are those that exist, flawed ones included, in the order of the author's keys."""
+
+    tools: tuple[FoundTool, ...] = ()
+    flaws: tuple[ToolFlaw, ...] = ()
+
+
+async def inspect_tools(code: bytes, *, deadline: float = DEADLINE) -> ToolInspection:
+    """Evaluate a bundled tool module in a process of its own.
+
+    A module that throws, hangs or ends its process has a flaw that says so.
+
+    Raises:
+        SandboxError: Deno cannot be started.
+    """
+    try:
+        process, reports = await loaded([code], heap_mb=_HEAP_MB, deadline=deadline, examine=True)
+        await process.close()
+        return _read(reports[0])
+    except ProcessFailure as e:
+        return ToolInspection(flaws=(ToolFlaw("", "", _explained(e, deadline)),))
+
+
+def _read(report: dict[str, Any]) -> ToolInspection:
+    return ToolInspection(
+        tuple(FoundTool(tool["name"], tool["description"], tool["inputSchema"]) for tool in report["tools"]),
+        tuple(ToolFlaw(*flaw) for flaw in report["flaws"]),
+    )
+
+
+def _explained(failure: ProcessFailure, deadline: float) -> str:
+    match failure:
+        case BadModule():
+            return str(failure)
+        case CallTimeout():
+            return f"the module was not evaluated within {deadline:g} s"
+        case ProcessDied():
+            return f"evaluating the module ended its process ({failure}): {failure.log[-300:]}"
+        case _:
+            return f"the module cannot be read: {failure}"
