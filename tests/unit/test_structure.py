@@ -22,7 +22,7 @@ OWNERS = {
     "aiohttp": "adapters/models/",
     "yarl": "adapters/models/",
     "deno": "adapters/sandbox/",
-    "yaml": "frontends/run_config.py",
+    "yaml": "frontends/",  # configs and lockfiles are read by different rules
     "rfc8785": "core/digest.py",
     "platformdirs": "adapters/sandbox/esbuild_binary.py",
     "typer": "cli/",

@@ -91,8 +91,9 @@ class RunFolder:
         """The receipt that counts for each committed shard."""
         highest: dict[str, int] = {}
         for path in self.store.find("commits"):
-            _, shard, name = path.split("/")
-            highest[shard] = max(int(name.removesuffix(".json")), highest.get(shard, 0))
+            shard, _, name = path.removeprefix("commits/").rpartition("/")
+            if n := _number(name):
+                highest[shard] = max(n, highest.get(shard, 0))
         paths = {f"commits/{shard}/{n}.json": shard for shard, n in highest.items()}
         return {paths[path]: _receipt(path, body) for path, body in self.store.read_many(paths).items()}
 
@@ -102,7 +103,7 @@ class RunFolder:
         return _receipt(path := f"commits/{shard}/{n}.json", self.store.read(path)) if n else None
 
     def _last(self, shard: str) -> int:
-        return max((int(name.removesuffix(".json")) for name in self.store.names(f"commits/{shard}")), default=0)
+        return max(map(_number, self.store.names(f"commits/{shard}")), default=0)
 
     def commit(self, receipt: Receipt) -> Receipt:
         """Write a receipt down as the next commit of its shard; the one that counts is returned.
@@ -151,6 +152,12 @@ class RunFolder:
             return from_json(self.store.read("progress.json"))
         except (FileNotFoundError, ValueError):
             return None
+
+
+def _number(name: str) -> int:
+    """Which commit an object is; 0 when it is none, but what a writer left that was killed."""
+    number = name.removesuffix(".json")
+    return int(number) if name.endswith(".json") and number.isascii() and number.isdecimal() else 0
 
 
 def _receipt(path: str, body: bytes) -> Receipt:

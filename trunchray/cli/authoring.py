@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import JsonValue
-from rich.console import Console
-from rich.table import Table
 
-from trunchray.cli.options import Json
+from trunchray.cli.options import Json, writable
 from trunchray.cli.output import Output
 from trunchray.errors import ReleaseError
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from rich.console import Console
+
     from trunchray.adapters.releases import StoredRelease
 
 
@@ -30,9 +30,11 @@ def init(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that does not exist yet, or is empty.")],
     json: Json = False,
 ) -> None:
-    """Start a benchmark: one small example of each way to write cases.
+    """Start a benchmark from small examples.
 
-    Example: `trunchray init my-benchmark`
+    One of each way to write cases; they compile as they stand.
+
+    Example: trunchray init my-benchmark
     """
     from trunchray.frontends.benchmark.scaffold import scaffold
 
@@ -41,8 +43,8 @@ def init(
 
     def show(console: Console) -> None:
         for name in files:
-            console.print(f"  {directory / name}", markup=False)
-        console.print(f"next: trunchray compile {directory}", markup=False)
+            console.print(f"  {directory / name}")
+        console.print(f"next: trunchray compile {directory}")
 
     output.result({"directory": str(directory), "files": [*files]}, show)
 
@@ -55,12 +57,12 @@ def compile_(
 ) -> None:
     """Compile an authoring repository into an immutable release.
 
-    Example: `trunchray compile benchmarks/arithmetic --out s3://bucket/releases`
+    Example: trunchray compile benchmarks/arithmetic --out s3://bucket/releases
     """
     from trunchray.frontends.benchmark.compiler import compile_to
 
     output = Output(as_json=json)
-    stored = compile_to(path, out, config=config)
+    stored = compile_to(path, writable(out), config=config)
     for warning in stored.release.warnings:
         output.warn(str(warning))
     output.result(_described(stored), lambda console: _show_release(console, stored))
@@ -71,9 +73,11 @@ def inspect(
     cases: Annotated[bool, typer.Option("--cases", help="List every case.")] = False,
     json: Json = False,
 ) -> None:
-    """Show what a release, or an authoring repository, holds. A repository is compiled but nothing is written.
+    """Show what a release, or an authoring repository, holds.
 
-    Example: `trunchray inspect benchmarks/arithmetic --cases`
+    A repository is compiled, but nothing is written.
+
+    Example: trunchray inspect benchmarks/arithmetic --cases
     """
     output = Output(as_json=json)
     stored = _open(target)
@@ -85,8 +89,9 @@ def inspect(
         _show_release(console, stored)
         for case in stored.cases() if cases else ():
             kinds = ", ".join(check.kind for check in case.checks.values())
-            prompt = " ".join(case.input.prompt.split())
-            console.print(f"{case.id}  [{kinds}]  {prompt[:100]}", markup=False)
+            console.print(f"{case.id}  [{kinds}]  {one_line(case.input.prompt, 100)}")
+
+    from trunchray.cli.screen import one_line
 
     output.result(value, show)
 
@@ -97,7 +102,7 @@ def verify(
 ) -> None:
     """Recompute every hash of a release and name what differs.
 
-    Example: `trunchray verify releases/arithmetic-1.0.0-3f2a9c1b77d0`
+    Example: trunchray verify releases/arithmetic-1.0.0-3f2a9c1b77d0
     """
     from trunchray.adapters.releases import verify_release
 
@@ -105,7 +110,7 @@ def verify(
     differences = verify_release(release)
     if differences:
         raise ReleaseError("\n".join([f"{release} is damaged:", *differences]))
-    output.result({"release": release, "ok": True}, lambda console: console.print(f"{release}: whole", markup=False))
+    output.result({"release": release, "ok": True}, lambda console: console.print(f"{release}: whole"))
 
 
 def _open(target: str) -> StoredRelease:
@@ -134,19 +139,20 @@ def _described(stored: StoredRelease) -> dict[str, JsonValue]:
 
 
 def _show_release(console: Console, stored: StoredRelease) -> None:
+    from trunchray.cli.screen import figures
+
     release = stored.release
-    console.print(f"{release.title} {release.version}", markup=False)
-    table = Table(box=None, pad_edge=False)
-    table.add_column("eval")
-    table.add_column("cases", justify="right")
+    console.print(f"{release.title} {release.version}")
+    table = figures("eval", "cases")
     table.add_column("graded by")
     kinds = _kinds(stored)
     for entry in release.evals:
-        table.add_row(entry.id, str(entry.cases), ", ".join(f"{kind} {n}" for kind, n in kinds[entry.id].most_common()))
+        graded = ", ".join(f"{kind} {n:,}" for kind, n in kinds[entry.id].most_common())
+        table.add_row(entry.id, f"{entry.cases:,}", graded)
     console.print(table)
-    console.print(f"digest   {release.digest}", markup=False)
+    console.print(f"digest   {release.digest}")
     if not stored.uri.startswith("memory://"):
-        console.print(f"release  {stored.uri}", markup=False)
+        console.print(f"release  {stored.uri}")
 
 
 def _kinds(stored: StoredRelease) -> dict[str, Counter[str]]:

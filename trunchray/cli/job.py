@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, cast, get_args
+from typing import Any
 
 from pydantic import ValidationError
 
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.store import Store
+from trunchray.cli.options import writable
+from trunchray.core.digest import sha256
 from trunchray.core.names import nearest
 from trunchray.core.run import RunSpec, Selection, default_run_id
 from trunchray.engine.launch import Launch
@@ -23,7 +25,9 @@ from trunchray.frontends.run_config import (
     PoolName,
     RunConfig,
     build_agents,
+    explain,
     model_from_id,
+    read_recorded,
     read_run_config,
 )
 
@@ -55,46 +59,57 @@ def prepare(
     run_id: str | None,
     attempts: int | None,
     sample: int | None,
-    pool: str | None,
+    pool: PoolName | None,
+    note: Callable[[str], None],
 ) -> Job:
     """Read the config, compile or open the release, and put the question together; options replace the config's.
+
+    What can be found wrong without the release is found before it is compiled.
 
     Raises:
         UsageError: something asked for is impossible.
         AuthoringError: the repository does not compile.
         ReleaseError: the release is damaged or missing.
     """
-    config, folder = _config(target, models)
-    place = out or config.out or "runs"
+    config = _overridden(_config(target, models), out=out, run_id=run_id, attempts=attempts, pool=pool)
+    recorded = read_recorded(config.models)
+    place = writable(config.out or "runs")
     release = _release(config.release, place)
-    agents, inputs = build_agents(
-        config.models, limits=config.limits, release_limits=release.release.limits, folder=folder
-    )
+    agents = build_agents(config.models, recorded, limits=config.limits, release_limits=release.release.limits)
     selection = config.select.model_copy(update={"sample": sample} if sample else {})
-    name = run_id or config.run_id or _default_name(release, selection, config)
+    _note_small(selection, release, note)
     spec = _spec(
-        run_id=name,
+        run_id=config.run_id or _default_name(release, selection, config),
         title=release.release.title,
         release=release.uri,
         release_digest=release.release.digest,
         agents=agents,
-        attempts=attempts or config.attempts,
+        attempts=config.attempts,
         selection=selection,
         seed=config.seed,
         shard_size=config.shard_size,
     )
-    return Job(spec, release, inputs, Store(place).uri, _pool(pool or config.pool), config.max_error_share)
+    inputs = {sha256(content): content for content in recorded.values()}
+    return Job(spec, release, inputs, Store(place).uri, config.pool, config.max_error_share)
 
 
-def _config(target: str, models: Sequence[str]) -> tuple[RunConfig, Path]:
-    """The run config, and the folder that its paths are relative to."""
+def _config(target: str, models: Sequence[str]) -> RunConfig:
     if target.endswith((".yaml", ".yml")):
         config = read_run_config(Path(target))
         chosen = _chosen(config.models, models) if models else config.models
-        return config.model_copy(update={"models": chosen}), Path(target).parent
-    if not models:
+        return config.model_copy(update={"models": chosen})
+    if not (target and models):
         raise UsageError(f"which models? Name them with --model, or give a run config instead of {target!r}")
-    return RunConfig(release=target, models=tuple(model_from_id(model) for model in models)), Path()
+    return RunConfig(release=target, models=tuple(model_from_id(model) for model in dict.fromkeys(models)))
+
+
+def _overridden(config: RunConfig, **options: Any) -> RunConfig:
+    """The config with the options that were given in place of its own."""
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return RunConfig.model_validate(dict(config) | given)
+    except ValidationError as e:
+        raise UsageError("\n".join(explain(error, RunConfig) for error in e.errors())) from e
 
 
 def _chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelConfig, ...]:
@@ -107,11 +122,20 @@ def _chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelCo
 
 def _release(location: str, out: str) -> StoredRelease:
     """The release at a location; a repository is compiled to `<out>/.releases` first."""
-    if "://" in location or Store(location).exists("release.json"):
+    store = Store(location)
+    if "://" in location or store.exists("release.json"):
         return open_release(location)
     if not Path(location).exists():
         raise UsageError(f"{location!r} is neither a run config (.yaml), nor a release, nor a folder")
+    if store.exists("run.json"):
+        raise UsageError(f"{location!r} is a run; to continue it, give the config that it was started with")
     return compile_to(Path(location), f"{out}/.releases")
+
+
+def _note_small(selection: Selection, release: StoredRelease, note: Callable[[str], None]) -> None:
+    """Say so when a sample asks for more cases than there are: all of them are run."""
+    if selection.sample and selection.sample > release.release.cases.count:
+        note(f"the sample of {selection.sample:,} holds all {release.release.cases.count:,} cases")
 
 
 def _default_name(release: StoredRelease, selection: Selection, config: RunConfig) -> str:
@@ -123,13 +147,4 @@ def _spec(**fields: Any) -> RunSpec:
     try:
         return RunSpec.model_validate(fields)
     except ValidationError as e:
-        first = e.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        message = first["msg"].removeprefix("Value error, ")
-        raise UsageError(f"{place}: {message} (got {first['input']!r})" if place else message) from e
-
-
-def _pool(name: str) -> PoolName:
-    if name not in get_args(PoolName):
-        raise UsageError(f"--pool {name}: must be one of {', '.join(get_args(PoolName))}")
-    return cast("PoolName", name)
+        raise UsageError("\n".join(explain(error, RunSpec) for error in e.errors())) from e

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -11,10 +12,16 @@ from rich.live import Live
 from rich.table import Table
 
 from trunchray.cli.output import Output
+from trunchray.cli.screen import figures
+from trunchray.cli.tables import errors_cell
 from trunchray.engine.progress import AgentProgress, Snapshot
 
 LINE_EVERY = 10.0
 """Seconds between two lines where there is no terminal."""
+WINDOW = 60.0
+"""Seconds that rates look back."""
+SETTLED = 2.0
+"""Seconds after which a rate means something."""
 
 
 class LiveProgress:
@@ -23,7 +30,7 @@ class LiveProgress:
     def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
         self._output, self._clock = output, clock
         self._started = clock()
-        self._first: Snapshot | None = None
+        self._rates = Rates()
         self._line_due = self._started + LINE_EVERY
         self._live = Live(console=output.stderr, auto_refresh=False, transient=True)
         self._moving = output.stderr.is_terminal
@@ -38,7 +45,7 @@ class LiveProgress:
             self._live.stop()
 
     def progress(self, snapshot: Snapshot) -> None:
-        self._first = self._first or snapshot
+        self._rates.see(self._clock(), snapshot)
         if self._moving:
             self._live.update(self._table(snapshot), refresh=True)
         elif self._clock() >= self._line_due:
@@ -52,38 +59,66 @@ class LiveProgress:
         self._output.warn(message)
 
     def _table(self, snapshot: Snapshot) -> Table:
-        table = Table(title=snapshot.run_id, title_justify="left", box=None, pad_edge=False)
-        table.add_column("model")
-        for column in ("done", "passed", "errors", "in flight", "tokens", "rate", "ETA"):
-            table.add_column(column, justify="right")
+        table = figures("model", "done", "of", "passed", "errors", "in flight", "tokens", "rate", "ETA")
+        table.title, table.title_justify = f"{snapshot.run_id}  {_duration(self._clock() - self._started)}", "left"
         for agent in snapshot.agents:
-            rate = self._rate(agent)
+            rate = self._rates.rate(agent.name)
             table.add_row(
                 agent.name,
-                f"{agent.counts.rows:,} / {agent.planned:,}",
+                f"{agent.counts.rows:,}",
+                f"{agent.planned:,}",
                 f"{agent.counts.passed:,}",
-                f"[red]{agent.counts.error:,}[/red]" if agent.counts.error else "0",
+                errors_cell(agent.counts.error),
                 f"{agent.in_flight:,}",
                 f"{agent.counts.tokens:,}",
-                f"{rate:,.1f}/s",
-                _duration((agent.planned - agent.counts.rows) / rate) if rate else "–",
+                "–" if rate is None else f"{rate:,.1f}/s",
+                _remaining(agent, rate),
             )
         return table
 
     def _line(self, snapshot: Snapshot) -> str:
-        seconds = self._clock() - self._started
-        models = "; ".join(
-            f"{agent.name} {agent.counts.rows:,}/{agent.planned:,} "
-            f"(passed {agent.counts.passed:,}, errors {agent.counts.error:,}, {self._rate(agent):,.1f}/s)"
-            for agent in snapshot.agents
-        )
-        return f"[{_duration(seconds)}] {snapshot.rows:,}/{snapshot.planned:,} trials: {models}"
+        models = "; ".join(self._part(agent) for agent in snapshot.agents)
+        elapsed = _duration(self._clock() - self._started)
+        return f"[{elapsed}] {snapshot.run_id}: {snapshot.rows:,}/{snapshot.planned:,} trials; {models}"
 
-    def _rate(self, agent: AgentProgress) -> float:
-        """Rows per second since this command started."""
-        before = next((a.counts.rows for a in self._first.agents if a.name == agent.name), 0) if self._first else 0
-        seconds = self._clock() - self._started
-        return max(0, agent.counts.rows - before) / seconds if seconds > 0 else 0.0
+    def _part(self, agent: AgentProgress) -> str:
+        rate = self._rates.rate(agent.name)
+        counts = agent.counts
+        speed = "" if rate is None else f", {rate:,.1f}/s, ETA {_remaining(agent, rate)}"
+        return (
+            f"{agent.name} {counts.rows:,}/{agent.planned:,} "
+            f"(passed {counts.passed:,}, errors {counts.error:,}, tokens {counts.tokens:,}{speed})"
+        )
+
+
+class Rates:
+    """How many rows a second each model has been getting in the last minute."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, dict[str, int]]] = deque()
+
+    def see(self, now: float, snapshot: Snapshot) -> None:
+        """Take in a snapshot made at `now`, in seconds."""
+        self._seen.append((now, {agent.name: agent.counts.rows for agent in snapshot.agents}))
+        while self._seen[0][0] < now - WINDOW:
+            self._seen.popleft()
+
+    def rate(self, name: str) -> float | None:
+        """Rows a second; None while it is too early to tell."""
+        if not self._seen:
+            return None
+        (before, old), (now, new) = self._seen[0], self._seen[-1]
+        if now - before < SETTLED:
+            return None
+        # A worker that is lost takes the rows it had not stored with it.
+        return max(0, new[name] - old.get(name, 0)) / (now - before)
+
+
+def _remaining(agent: AgentProgress, rate: float | None) -> str:
+    owed = agent.planned - agent.counts.rows
+    if owed <= 0:
+        return "done"
+    return _duration(owed / rate) if rate else "–"
 
 
 def _duration(seconds: float) -> str:

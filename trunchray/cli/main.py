@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import os
+import signal
 import sys
 import traceback
-from importlib.metadata import version
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from trunchray.cli import authoring, models, running
-from trunchray.cli.output import Output
+from trunchray.cli.output import Output, silence
 from trunchray.errors import TrunchrayError
 
 app = typer.Typer(
     name="trunchray",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode="markdown",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode=None,  # plain help: it fits any width, can be copied, and starts in half the time
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for module in (authoring, running, models):
     module.register(app)
@@ -28,6 +29,8 @@ for module in (authoring, running, models):
 
 def _version(asked: bool) -> None:
     if asked:
+        from importlib.metadata import version
+
         sys.stdout.write(f"trunchray {version('trunchray')}\n")
         raise typer.Exit
 
@@ -40,29 +43,69 @@ def root(
 ) -> None:
     """Compile benchmarks into releases, run them against models, read what came out.
 
-    Exit codes: 0 done; 2 the input is wrong and nothing ran; 3 incomplete, the same command continues; 4 a bug.
+    Exit codes: 0 done; 2 the input is wrong, nothing ran; 3 incomplete, the same command continues; 4 internal error.
     """
 
 
 def main() -> None:
-    """Run one command and exit with its code. Expected errors are one message; a bug shows where to look."""
-    output = Output(as_json="--json" in sys.argv[1:])
+    """Run one command and exit with its code; SIGTERM ends it as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    raise SystemExit(run_command(sys.argv[1:]))
+
+
+def run_command(argv: Sequence[str]) -> int:
+    """Run one command; its exit code. Expected errors are one message; a bug shows where to look."""
+    output = Output(as_json="--json" in argv)
     try:
-        app()
+        return _invoke(argv)
     except TrunchrayError as error:
-        output.error(error)
-        code = error.exit_code
+        output.refuse(error)
+        return error.exit_code
+    except typer.TyperException as error:
+        output.fail("UsageError", f"{_message(error)} (see {_help_for(error)})")
+        return 2
+    except BrokenPipeError:
+        silence(sys.stdout)  # whoever reads the help has read enough
+        return 0
     except KeyboardInterrupt:
-        output.note("interrupted")
-        code = 3
+        output.fail("Interrupted", "interrupted")
+        return 3
     except Exception as error:
         if os.environ.get("TRUNCHRAY_DEBUG"):
             traceback.print_exc()
-        output.note(f"internal error: {type(error).__name__}: {error}\nset TRUNCHRAY_DEBUG=1 to see where")
-        code = 4
-    else:
-        return
-    raise SystemExit(code)
+        where = f"internal error: {type(error).__name__}: {error}\nset TRUNCHRAY_DEBUG=1 to see where"
+        output.fail("InternalError", where)
+        return 4
+
+
+def _invoke(argv: Sequence[str]) -> int:
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("trunchray", [*argv] or ["--help"]) as context:
+            command.invoke(context)
+            sys.stdout.flush()
+    except typer.Exit as e:
+        return e.exit_code
+    return 0
+
+
+def _message(error: typer.TyperException) -> str:
+    """What is wrong with the arguments, with the value where it is known."""
+    from pydantic import ValidationError
+
+    message = error.format_message().replace("Value error, ", "").replace("Input should be", "must be").rstrip(".")
+    if isinstance(cause := error.__cause__, ValidationError):
+        value = cause.errors()[0]["input"]
+        message += "" if repr(value) in message else f" (got {value!r})"
+    return message
+
+
+def _help_for(error: typer.TyperException) -> str:
+    context = getattr(error, "ctx", None)
+    return f"`{context.command_path if context else 'trunchray'} --help`"
 
 
 if __name__ == "__main__":

@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from trunchray.cli.options import Json
 from trunchray.cli.output import Output
-from trunchray.core.agent import Faults, Limits
-from trunchray.core.names import nearest
 from trunchray.errors import UsageError
+
+if TYPE_CHECKING:
+    from trunchray.core.agent import ModelAgent
+
+MockId = Literal["mock/echo", "mock/replay", "mock/script"]
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def mock_server(
-    model: Annotated[str, typer.Option(metavar="ID", help="mock/echo, mock/replay or mock/script.")] = "mock/echo",
+    model: Annotated[MockId, typer.Option(help="What answers.")] = "mock/echo",
     replay: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Recorded outputs (JSONL) for mock/replay.")
     ] = None,
@@ -31,48 +34,53 @@ def mock_server(
     script: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Replies for mock/script: a YAML list of {text, tool_calls}.")
     ] = None,
-    latency: Annotated[float, typer.Option(min=0, help="Seconds before every answer.")] = 0.0,
+    latency: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="The time before every answer.")] = 0.0,
     fault: Annotated[
         list[str] | None,
         typer.Option(metavar="KIND=SHARE", help="For example rate_limited=0.1; also server_error, timeout, malformed."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Decides which requests meet a fault.")] = 0,
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8089,
+    seed: Annotated[int, typer.Option(metavar="N", help="Decides which requests meet a fault.")] = 0,
+    host: Annotated[str, typer.Option(metavar="ADDR", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any free port.")] = 8089,
     json: Json = False,
 ) -> None:
-    """Serve a mock model over HTTP in the OpenAI format, until it is interrupted.
+    """Serve a mock model over HTTP until interrupted.
 
-    Example: `trunchray mock-server --latency 0.2 --fault rate_limited=0.05`
+    It speaks the OpenAI format, and is as deterministic as the mocks of a run.
+
+    Example: trunchray mock-server --latency 0.2 --fault rate_limited=0.05
     """
-    from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_yaml, validated
+    from trunchray.core.agent import Limits
+    from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_recorded, validated
+    from trunchray.frontends.yaml_file import read_yaml
 
     output = Output(as_json=json)
     settings = {
-        "replay": str(replay.absolute()) if replay else None,
-        "script": read_yaml(script) if script else (),
+        "replay": str(replay) if replay else None,
+        "script": read_yaml(script).value if script else (),
         "latency": latency,
         "faults": dict(_fault(text) for text in fault or []),
         "seed": seed,
     }
-    config = validated(ModelConfig, {"id": model, "mock": settings}, "mock-server")
-    (agent,), inputs = build_agents((config,), limits=SomeLimits(), release_limits=Limits(), folder=Path())
-    asyncio.run(_serve(agent, inputs, _prompts(release), host=host, port=port, output=output))
+    config = validated(ModelConfig, {"id": model, "mock": settings}, lambda _: "mock-server")
+    recorded = read_recorded((config,))
+    (agent,) = build_agents((config,), recorded, limits=SomeLimits(), release_limits=Limits())
+    asyncio.run(_serve(agent, [*recorded.values()], _prompts(release), host=host, port=port, output=output))
 
 
 async def _serve(
-    agent: Any, inputs: dict[str, bytes], prompts: dict[str, str], *, host: str, port: int, output: Output
+    agent: ModelAgent, recorded: list[bytes], prompts: dict[str, str], *, host: str, port: int, output: Output
 ) -> None:
+    """Answer until SIGINT or SIGTERM."""
     from trunchray.adapters.models.replay import load_replay
     from trunchray.adapters.models.server import serve
 
-    recorded = [load_replay(content, "the recorded outputs") for content in inputs.values()]
     done = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, done.set)
-    async with serve(agent, host=host, port=port, replay=recorded[0] if recorded else None, prompts=prompts) as url:
-        output.result({"base_url": url, "model": agent.model}, lambda console: console.print(url, markup=False))
-        output.stdout.file.flush()
+    replay = load_replay(recorded[0], "the recorded outputs") if recorded else None
+    async with serve(agent, host=host, port=port, replay=replay, prompts=prompts) as url:
+        output.result({"base_url": url, "model": agent.model}, lambda console: console.print(url))
         await done.wait()
 
 
@@ -85,6 +93,9 @@ def _prompts(release: str | None) -> dict[str, str]:
 
 
 def _fault(text: str) -> tuple[str, float]:
+    from trunchray.core.agent import Faults
+    from trunchray.core.names import nearest
+
     kind, _, share = text.partition("=")
     if kind not in Faults.model_fields:
         raise UsageError(f"--fault {text}: no such kind of fault{nearest(kind, Faults.model_fields)}")

@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from trunchray.errors import UsageError
+
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout; everything else goes to stderr.")]
+
+
+def writable(uri: str) -> str:
+    """The same location, once it is clear that a folder can be made there; other stores than disks are not asked.
+
+    Raises:
+        UsageError: a file is in the way, or the folder may not be written.
+    """
+    if "://" in uri and not uri.startswith("file://"):
+        return uri
+    folder = Path(uri.removeprefix("file://")).expanduser().absolute()
+    there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
+    if not there.is_dir():
+        raise UsageError(f"--out {uri!r}: {str(there)!r} is not a folder; choose another place")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise UsageError(f"--out {uri!r}: {str(there)!r} may not be written; change its permissions, or choose another")
+    return uri

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, TextIO
 
-from pydantic import JsonValue
-from rich.console import Console
+from trunchray.errors import AuthoringError, Problem, StoreError, TrunchrayError
 
-from trunchray.errors import AuthoringError, TrunchrayError
-
-PIPE_WIDTH = 200
-"""Characters a line may have where there is no terminal."""
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from rich.console import Console
 
 
 class Output:
@@ -20,40 +22,124 @@ class Output:
 
     def __init__(self, *, as_json: bool) -> None:
         self.as_json = as_json
-        self.stdout = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else PIPE_WIDTH)
-        self.stderr = Console(stderr=True, highlight=False, soft_wrap=True)
+
+    @cached_property
+    def stdout(self) -> Console:
+        from trunchray.cli.screen import console
+
+        return console(sys.stdout)
+
+    @cached_property
+    def stderr(self) -> Console:
+        from trunchray.cli.screen import console
+
+        return console(_Deaf(sys.stderr))
 
     def result(self, value: JsonValue, show: Callable[[Console], None]) -> None:
-        """The outcome of the command: `value` with `--json`, else whatever `show` prints."""
-        if self.as_json:
-            sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
-        else:
-            show(self.stdout)
+        """The outcome of the command: `value` with `--json`, else whatever `show` prints.
+
+        Raises:
+            StoreError: it cannot be written; a reader that has gone away is no error.
+        """
+        with _heard():
+            if self.as_json:
+                _write_json(value)
+            else:
+                show(self.stdout)
 
     def note(self, message: str) -> None:
         """One line for people."""
-        self.stderr.print(message, markup=False)
+        self.stderr.print(message)
 
     def warn(self, message: str) -> None:
-        self.note(f"warning: {message}")
+        self._labelled("warning", message, "yellow")
 
-    def error(self, error: TrunchrayError) -> None:
-        """A refusal, in words and, with `--json`, as `{"error": …}`."""
-        self.note(f"error: {error}" if not isinstance(error, AuthoringError) else _problems(error))
+    def refuse(self, error: TrunchrayError) -> None:
+        """An expected error."""
+        if isinstance(error, AuthoringError):
+            count = len(error.problems)
+            headline = f"{count} problem{'s' if count != 1 else ''}, nothing was written\n"
+            self._fail(type(error).__name__, str(error), shown=headline + str(error), problems=error.problems)
+        else:
+            self._fail(type(error).__name__, str(error))
+
+    def fail(self, kind: str, message: str) -> None:
+        """Any other error; `kind` is what programs call it."""
+        self._fail(kind, message)
+
+    def _fail(self, kind: str, message: str, *, shown: str | None = None, problems: Sequence[Problem] = ()) -> None:
+        self._labelled("error", shown or message, "bold red")
         if self.as_json:
-            sys.stdout.write(json.dumps({"error": _described(error)}, ensure_ascii=False, indent=2) + "\n")
+            value: dict[str, JsonValue] = {"type": kind, "message": message}
+            if problems:
+                value["problems"] = [_described(problem) for problem in problems]
+            with suppress(StoreError), _heard():
+                _write_json({"error": value})
+
+    def _labelled(self, label: str, message: str, style: str) -> None:
+        from trunchray.cli.screen import labelled
+
+        self.stderr.print(labelled(label, message, style))
 
 
-def _problems(error: AuthoringError) -> str:
-    count = len(error.problems)
-    return f"error: {count} problem{'s' if count != 1 else ''}, nothing was written\n{error}"
+def silence(stream: TextIO) -> None:
+    """Send what is still to come to nowhere; otherwise the interpreter would complain about it as it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-def _described(error: TrunchrayError) -> JsonValue:
-    described: dict[str, JsonValue] = {"type": type(error).__name__, "message": str(error)}
-    if isinstance(error, AuthoringError):
-        described["problems"] = [
-            {"path": problem.path, "row": problem.row or None, "field": problem.field, "message": problem.message}
-            for problem in error.problems
-        ]
-    return described
+class _Deaf:
+    """A stream that drops what cannot be written: a closed terminal must not end a run."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        try:
+            return self._stream.write(text)
+        except OSError:
+            silence(self._stream)
+            return len(text)
+
+    def flush(self) -> None:
+        try:
+            self._stream.flush()
+        except OSError:
+            silence(self._stream)
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:
+        return self._stream.encoding
+
+
+@contextmanager
+def _heard() -> Generator[None]:
+    """Write to stdout and find out now whether that works.
+
+    Raises:
+        StoreError: it does not. A reader that has gone away, as after `| head`, has seen enough.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+    except OSError as e:
+        silence(sys.stdout)
+        raise StoreError(f"cannot write to stdout: {e.strerror or e}") from e
+
+
+def _write_json(value: JsonValue) -> None:
+    unicode = (sys.stdout.encoding or "utf-8").lower().replace("-", "") == "utf8"
+    sys.stdout.write(json.dumps(value, ensure_ascii=not unicode, indent=2) + "\n")
+
+
+def _described(problem: Problem) -> JsonValue:
+    place: dict[str, JsonValue] = {"path": problem.path, "row": problem.row or None, "field": problem.field}
+    return place | {"message": problem.message}

@@ -6,18 +6,20 @@ import signal
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from pydantic import JsonValue
-from rich.console import Console
 
 from trunchray.cli.options import Json
 from trunchray.cli.output import Output
-from trunchray.cli.tables import show_report, show_status
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from rich.console import Console
+
     from trunchray.core.report import Report
+
+Where = Literal["auto", "local", "ray"]
 
 
 def register(app: typer.Typer) -> None:
@@ -34,11 +36,17 @@ def run(
         list[str] | None,
         typer.Option("--model", metavar="ID", help="With a config: only these of its models. Else: the models to run."),
     ] = None,
-    out: Annotated[str | None, typer.Option(metavar="URI", help="Where runs are kept; `runs` by default.")] = None,
+    out: Annotated[str | None, typer.Option(metavar="URI", help="Where runs are kept; runs/ by default.")] = None,
     run_id: Annotated[str | None, typer.Option(metavar="NAME", help="The run's name.")] = None,
-    attempts: Annotated[int | None, typer.Option(min=1, max=1000, help="How often each case is tried.")] = None,
-    sample: Annotated[int | None, typer.Option(min=1, help="Run only so many cases, drawn by the seed.")] = None,
-    pool: Annotated[str | None, typer.Option(metavar="auto|ray|local", help="Where trials run.")] = None,
+    attempts: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=1000, help="How often each case is tried.")
+    ] = None,
+    sample: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Run only so many cases, drawn by the seed.")
+    ] = None,
+    pool: Annotated[
+        Where | None, typer.Option(help="Where trials run; auto takes Ray for more than 1,000 trials.")
+    ] = None,
     address: Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")] = None,
     takeover: Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")] = False,
     json: Json = False,
@@ -47,9 +55,9 @@ def run(
 
     The same command continues a run that was interrupted, and extends a finished one.
 
-    Example: `trunchray run configs/quickstart.yaml`
+    Example: trunchray run configs/quickstart.yaml
 
-    Example: `trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50`
+    Example: trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50
     """
     from trunchray.cli.job import prepare
     from trunchray.cli.live import LiveProgress
@@ -57,8 +65,15 @@ def run(
 
     output = Output(as_json=json)
     job = prepare(
-        target, models=model or [], out=out, run_id=run_id, attempts=attempts, sample=sample, pool=pool
-    )  # fmt: skip
+        target,
+        models=model or [],
+        out=out,
+        run_id=run_id,
+        attempts=attempts,
+        sample=sample,
+        pool=pool,
+        note=output.note,
+    )
     with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
         outcome = launch(
             job.spec,
@@ -75,8 +90,9 @@ def status(
 ) -> None:
     """Show how far a run is; reads only the store.
 
-    Example: `trunchray status runs/quickstart`
+    Example: trunchray status runs/quickstart
     """
+    from trunchray.cli.tables import show_status
     from trunchray.engine.status import read_status
 
     output = Output(as_json=json)
@@ -89,19 +105,22 @@ def report(
 ) -> None:
     """Count a run's rows anew, rewrite its report and show it.
 
-    Example: `trunchray report runs/quickstart`
+    Example: trunchray report runs/quickstart
     """
     from trunchray.engine.launch import report_again
 
-    _show(Output(as_json=json), report_again(run_uri), run_uri)
+    output = Output(as_json=json)
+    _show(output, report_again(run_uri, output.warn), run_uri)
 
 
 def _show(output: Output, outcome: Report, run_uri: str) -> None:
     value: dict[str, JsonValue] = outcome.model_dump(mode="json") | {"uri": run_uri}
 
     def show(console: Console) -> None:
+        from trunchray.cli.tables import show_report
+
         show_report(console, outcome)
-        console.print(f"report  {run_uri}/report/report.md", markup=False)
+        console.print(f"report  {run_uri}/report/report.md")
 
     output.result(value, show)
 

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from trunchray.cli.screen import figures, one_line
 
 if TYPE_CHECKING:
     from trunchray.core.report import Figures, ModelReport, Report
@@ -18,59 +20,60 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Column:
-    """One figure of a model or eval; the `wide` ones are left out where the terminal is narrow."""
+    """One figure of a model or eval; where the terminal is narrow, those of the highest `rank` are left out first."""
 
     name: str
-    cell: Callable[[Figures], str]
-    wide: bool = False
+    cell: Callable[[Figures], str | Text]
+    rank: int = 0
 
 
 def show_report(console: Console, report: Report) -> None:
     """One table of models; each model's evals below it when there are several."""
-    console.print(f"{report.title}  (run {report.run})", markup=False)
-    table = _report_table(report, wide=True)
-    if console.is_terminal and _width(console, table) > console.width:
-        table = _report_table(report, wide=False)
-    console.print(table)
+    console.print(f"{report.title}  (run {report.run})")
+    console.print(_fitting(console, report))
     for model in report.models:
         _show_errors(console, model)
-
-
-def _width(console: Console, table: Table) -> int:
-    """What the table takes when nothing is cut."""
-    return console.measure(table, options=console.options.update(width=1000)).maximum
-
-
-def _report_table(report: Report, *, wide: bool) -> Table:
-    columns = [column for column in _COLUMNS if wide or not column.wide]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model / eval", no_wrap=True)
-    for column in columns:
-        table.add_column(column.name, justify="right", no_wrap=True)
-    for model in report.models:
-        many = len(model.evals) > 1
-        table.add_row(escape(model.name), *(column.cell(model) for column in columns), style="bold" if many else None)
-        if many:
-            for entry in model.evals:
-                table.add_row(f"  {entry.eval_id}", *(column.cell(entry) for column in columns))
-    return table
 
 
 def show_status(console: Console, status: Status) -> None:
     """The state of a run, and how many rows each model has."""
     driver = f", driven by {status.driver}" if status.driver else ""
-    hint = " (the same `trunchray run` command continues it)" if status.state == "waiting" else ""
-    console.print(f"{status.run}: {status.state}{driver}{hint}", markup=False)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("model")
-    for column in ("planned", "counted", "passed", "failed", "error", "in progress"):
-        table.add_column(column, justify="right")
+    hint = "; the same `trunchray run` command continues it" if status.state == "waiting" else ""
+    console.print(f"{status.run}: {status.state}{driver}{hint}")
+    table = figures("model", "planned", "counted", "passed", "failed", "error", "in progress")
     for agent in status.committed.agents:
         counts = agent.counts
-        numbers = (agent.planned, counts.rows, counts.passed, counts.failed, counts.error)
-        underway = _rows(status.latest, agent.name) - counts.rows if status.latest else 0
-        table.add_row(agent.name, *(f"{number:,}" for number in numbers), f"{max(0, underway):,}")
+        underway = max(0, _rows(status.latest, agent.name) - counts.rows) if status.latest else 0
+        errors = errors_cell(counts.error)
+        numbers = (agent.planned, counts.rows, counts.passed, counts.failed)
+        table.add_row(agent.name, *(f"{number:,}" for number in numbers), errors, f"{underway:,}")
     console.print(table)
+
+
+def errors_cell(count: int) -> Text:
+    return Text(f"{count:,}", style="red" if count else "")
+
+
+def _fitting(console: Console, report: Report) -> Table:
+    """The table with as many columns as the terminal has room for."""
+    for rank in (3, 2, 1):
+        table = _report_table(report, rank)
+        # What the table takes when only the names are folded.
+        if console.measure(table, options=console.options.update(width=1000)).minimum <= console.width:
+            return table
+    return _report_table(report, 0)
+
+
+def _report_table(report: Report, rank: int) -> Table:
+    columns = [column for column in _COLUMNS if column.rank <= rank]
+    table = figures("model / eval", *(column.name for column in columns))
+    for model in report.models:
+        many = len(model.evals) > 1
+        table.add_row(model.name, *(column.cell(model) for column in columns), style="bold" if many else None)
+        if many:
+            for entry in model.evals:
+                table.add_row(f"  {entry.eval_id}", *(column.cell(entry) for column in columns))
+    return table
 
 
 def _rows(snapshot: Snapshot, name: str) -> int:
@@ -79,15 +82,9 @@ def _rows(snapshot: Snapshot, name: str) -> int:
 
 def _show_errors(console: Console, model: ModelReport) -> None:
     for kind in model.errors[:3]:
-        console.print(f"{model.name}: {kind.count:,} × {kind.kind}: {_cut(kind.example)}", markup=False, style="red")
-
-
-def _count(number: int) -> str:
-    return f"{number:,}"
-
-
-def _errors(figures: Figures) -> str:
-    return f"[red]{figures.error:,}[/red]" if figures.error else "0"
+        console.print(f"{model.name}: {kind.count:,} × {kind.kind}: {one_line(kind.example)}", style="red")
+    if len(model.errors) > 3:
+        console.print(f"{model.name}: and {len(model.errors) - 3} more kinds of errors, all in the report", style="red")
 
 
 def _rate(figures: Figures) -> str:
@@ -110,20 +107,15 @@ def _cost(figures: Figures) -> str:
 
 
 _COLUMNS = (
-    _Column("passed", lambda f: _count(f.passed)),
-    _Column("failed", lambda f: _count(f.failed)),
-    _Column("error", _errors),
-    _Column("not run", lambda f: _count(f.not_run)),
-    _Column("coverage", lambda f: f"{f.coverage:.0%}", wide=True),
+    _Column("passed", lambda f: f"{f.passed:,}"),
+    _Column("failed", lambda f: f"{f.failed:,}"),
+    _Column("error", lambda f: errors_cell(f.error)),
+    _Column("not run", lambda f: f"{f.not_run:,}"),
+    _Column("coverage", lambda f: f"{f.coverage:.0%}", rank=3),
     _Column("pass rate (95 %)", _rate),
-    _Column("score", _score, wide=True),
-    _Column("tokens", _tokens, wide=True),
-    _Column("cost $", _cost, wide=True),
-    _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–"),
-    _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–"),
+    _Column("score", _score, rank=2),
+    _Column("tokens", _tokens, rank=3),
+    _Column("cost $", _cost, rank=2),
+    _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–", rank=1),
+    _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–", rank=1),
 )
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 200 else line[:199] + "…"

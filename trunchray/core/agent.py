@@ -132,8 +132,12 @@ class ModelAgent(Frozen):
     @property
     def digest(self) -> str:
         """64 hex digits of what is asked of the model."""
-        asked = {"kind", "model", "base_url", "params", "limits", "mock"}
-        return digest(self.model_dump(mode="json", include=asked))
+        return digest(self.asked)
+
+    @property
+    def asked(self) -> dict[str, JsonValue]:
+        """What makes two agents the same or not, as JSON."""
+        return self.model_dump(mode="json", include={"kind", "model", "base_url", "params", "limits", "mock"})
 
 
 AgentSpec = ModelAgent

@@ -90,10 +90,29 @@ def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
     ]
     old, new = stored.selection.model_dump(), wanted.selection.model_dump()
     out += [f"select.{name} was {old[name]!r} and is now {new[name]!r}" for name in old if old[name] != new[name]]
-    known = {agent.name: agent.digest for agent in stored.agents}
-    out += [
-        f"model {agent.name!r} has other parameters than before (give it another name)"
-        for agent in wanted.agents
-        if known.get(agent.name, agent.digest) != agent.digest
-    ]
+    known = {agent.name: agent for agent in stored.agents}
+    for agent in wanted.agents:
+        before = known.get(agent.name, agent)
+        if before.digest != agent.digest:
+            changes = _changes(before.asked, agent.asked)
+            out.append(f"model {agent.name!r} (give it another name): {', '.join(changes)}")
     return out
+
+
+def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:
+    """Each innermost value that two JSON values do not share, with both of them; None stands for a missing one."""
+    if old == new:
+        return []
+    if not (isinstance(old, dict) and isinstance(new, dict)):
+        return [f"{place} was {_cut(old)} and is now {_cut(new)}"]
+    names = dict.fromkeys([*old, *new])
+    return [
+        change
+        for name in names
+        for change in _changes(old.get(name), new.get(name), f"{place}.{name}" if place else name)
+    ]
+
+
+def _cut(value: JsonValue) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -22,7 +22,7 @@ from trunchray.core.run import RunSpec, extend
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.run import Observer, Pool, Run
-from trunchray.errors import UsageError
+from trunchray.errors import ReleaseError, UsageError
 
 RAY_FROM = 1000
 """With `pool: auto`, more owed trials than this are run on Ray: starting it costs ten seconds and more."""
@@ -83,14 +83,20 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         lease.release()
 
 
-def report_again(run_uri: str) -> Report:
-    """Count a run's committed rows anew and rewrite its report.
+def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
+    """Count a run's committed rows anew and rewrite its report; `warn` is told about rows that cannot be counted.
 
     Raises:
         UsageError: there is no run at `run_uri`.
+        ReleaseError: its release is gone or damaged.
     """
     folder, plan = open_run(run_uri)
-    return publish(aggregate(plan, folder).report, folder)
+    result = aggregate(plan, folder)
+    for shard, paths in result.damaged.items():
+        warn(
+            f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are not counted; `trunchray run` again"
+        )
+    return publish(result.report, folder)
 
 
 def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
@@ -98,13 +104,21 @@ def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
 
     Raises:
         UsageError: there is no run at `run_uri`.
-        ReleaseError: its release is gone.
+        ReleaseError: its release is gone or damaged.
     """
     folder = RunFolder(run_uri)
     spec = folder.spec()
     if spec is None:
-        raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; give the folder <out>/<run id>")
-    return folder, make_plan(spec, open_release(spec.release).cases().index)
+        runs = [name for name in folder.store.names() if folder.store.exists(f"{name}/run.json")]
+        known = f"the runs in it are {', '.join(runs)}" if runs else "give the folder <out>/<run id>"
+        raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; {known}")
+    try:
+        return folder, make_plan(spec, open_release(spec.release).cases().index)
+    except ReleaseError as e:
+        raise ReleaseError(
+            f"the release of run {spec.run_id!r} cannot be read: {e}. "
+            "Put it back; the `trunchray run` command that started the run also compiles it again"
+        ) from e
 
 
 def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:

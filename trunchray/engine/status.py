@@ -28,7 +28,8 @@ class Status(Frozen):
     committed: Snapshot
     """Rows that count."""
     latest: Snapshot | None
-    """The driver's last snapshot: with rows in progress, which count once their shards are committed."""
+    """The driver's last snapshot: with rows in progress, which count once their shards are committed. None when it is
+    of another plan, or there is none, or all rows count."""
 
 
 def read_status(run_uri: str) -> Status:
@@ -49,7 +50,7 @@ def read_status(run_uri: str) -> Status:
         driver=lease.driver if lease else None,
         heartbeat=lease.heartbeat if lease else None,
         committed=committed,
-        latest=_snapshot(folder.progress()) if state == "running" else None,
+        latest=None if state == "complete" else _snapshot(folder.progress()),
     )
 
 

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
-import yaml
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from trunchray.adapters.models.providers import is_mock, resolve
+from trunchray.adapters.models.providers import check_params, is_mock, resolve
 from trunchray.adapters.models.replay import load_replay
-from trunchray.core.agent import Faults, Latency, Limits, Mock, ModelAgent, Pacing, Price, ScriptedReply
+from trunchray.core.agent import (
+    Faults,
+    Latency,
+    Limits,
+    Mock,
+    ModelAgent,
+    Pacing,
+    Price,
+    ScriptedCall,
+    ScriptedReply,
+)
 from trunchray.core.digest import sha256
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import Selection
 from trunchray.errors import UsageError
+from trunchray.frontends.yaml_file import read_yaml
 
 Shape = TypeVar("Shape", bound=Frozen)
+Location = Sequence[int | str]
+"""The keys and places (from 0) that lead to a value."""
 PoolName = Literal["auto", "local", "ray"]
 
 
@@ -48,7 +63,8 @@ class MockConfig(Frozen):
     @classmethod
     def _seconds(cls, value: Any) -> Any:
         """A bare number is a constant latency in seconds."""
-        return {"p50": value, "p99": value} if isinstance(value, int | float) else value
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        return {"p50": value, "p99": value} if number else value
 
 
 class ModelConfig(Frozen):
@@ -66,10 +82,37 @@ class ModelConfig(Frozen):
     pacing: Pacing = Pacing()
     mock: MockConfig | None = None
 
+    @property
+    def label(self) -> str:
+        return self.name or self.id
+
+    @field_validator("id", "name")
+    @classmethod
+    def _one_line(cls, value: str | None) -> str | None:
+        if value is not None and not (0 < len(value) <= 200 and value.isprintable() and value == value.strip()):
+            raise ValueError("must be 1 to 200 printable characters on one line, without blanks around them")
+        return value
+
+    @field_validator("api_key_env")
+    @classmethod
+    def _variable(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", value):
+            raise ValueError(_KEY_HINT)
+        return value
+
+    @model_validator(mode="after")
+    def _can_be_asked(self) -> ModelConfig:
+        try:
+            resolve(self.id, self.base_url, self.api_key_env)
+            check_params(self.id, self.params)
+        except UsageError as e:
+            raise ValueError(str(e)) from e
+        return self
+
     @model_validator(mode="after")
     def _mock_fits(self) -> ModelConfig:
         if self.mock and not is_mock(self.id):
-            raise ValueError("mock: is only for the models mock/echo, mock/replay and mock/script")
+            raise ValueError(f"model {self.id!r}: mock: is only for the models mock/echo, mock/replay and mock/script")
         if self.id == "mock/replay" and not (self.mock and self.mock.replay):
             raise ValueError("mock/replay needs mock: {replay: <file of recorded outputs>}")
         if self.id == "mock/script" and not (self.mock and self.mock.script):
@@ -77,10 +120,13 @@ class ModelConfig(Frozen):
         return self
 
 
+_KEY_HINT = "names an environment variable, such as OPENAI_API_KEY; the key itself does not belong into a config"
+
+
 class RunConfig(Frozen):
     """A whole run config. Paths are relative to the file it stands in."""
 
-    release: str
+    release: str = Field(min_length=1)
     """A release's URI, or the path of an authoring repository."""
     models: tuple[ModelConfig, ...] = Field(min_length=1)
     attempts: int = Field(default=1, ge=1, le=1000)
@@ -88,53 +134,45 @@ class RunConfig(Frozen):
     limits: SomeLimits = SomeLimits()
     seed: int = 0
     shard_size: int = Field(default=128, ge=1, le=1024)
-    out: str | None = None
+    out: str | None = Field(default=None, min_length=1)
     """Where runs are kept; `runs` in the current directory when left out."""
     run_id: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")
     pool: PoolName = "auto"
     max_error_share: float = Field(default=0, ge=0, le=1)
     """The share of error rows up to which a finished run exits 0."""
 
+    @model_validator(mode="after")
+    def _names_differ(self) -> RunConfig:
+        for name, count in Counter(model.label for model in self.models).items():
+            if count > 1:
+                raise ValueError(f"{count} models are named {name!r}; give each its own name")
+        return self
+
 
 def read_run_config(path: Path) -> RunConfig:
-    """Read and check a run config.
+    """Read and check a run config. The locations in the returned one do not depend on where the file stands.
 
     Raises:
-        UsageError: the file cannot be read, is not YAML, or says something impossible; with file, field and value.
+        UsageError: the file cannot be read, is not YAML, or says something impossible; with file, line and value.
     """
-    content = read_yaml(path)
-    if not isinstance(content, dict):
+    file = read_yaml(path)
+    if not isinstance(file.value, dict):
         raise UsageError(f"{path}: a run config is a mapping with the keys release and models")
-    config = validated(RunConfig, cast("dict[str, Any]", content), str(path))
-    return config.model_copy(update=_absolute(config, path.parent))
+    return _located(validated(RunConfig, file.value, file.place), path.parent)
 
 
-def read_yaml(path: Path) -> object:
-    """What a YAML file says.
-
-    Raises:
-        UsageError: the file cannot be read, or is not YAML.
-    """
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"no such file: {str(path)!r}") from None
-    except (OSError, UnicodeDecodeError) as e:
-        raise UsageError(f"cannot read {str(path)!r}: {e}") from e
-    except (yaml.YAMLError, RecursionError) as e:
-        raise UsageError(f"{path}: not YAML: {' '.join(str(e).split())}") from e
-
-
-def validated(shape: type[Shape], content: Mapping[str, Any], place: str) -> Shape:
-    """The content as a value of that shape; `place` is what messages call it.
+def validated(shape: type[Shape], content: Mapping[str, Any], place: Callable[[Location], str]) -> Shape:
+    """The content, which has only JSON's types, as a value of that shape; `place` says where messages place a value.
 
     Raises:
         UsageError: naming every field that is wrong.
     """
     try:
-        return shape.model_validate(content)
+        # As JSON, because only there is strict validation what people expect: true is no number, "3" is none either.
+        return shape.model_validate_json(json.dumps(content), strict=True)
     except ValidationError as e:
-        raise UsageError("\n".join(f"{place}: {_explain(error, shape)}" for error in e.errors())) from e
+        problems = [f"{place(error['loc'])}: {explain(error, shape)}" for error in e.errors()]
+        raise UsageError("\n".join(dict.fromkeys(problems))) from e
 
 
 def model_from_id(model: str) -> ModelConfig:
@@ -143,26 +181,30 @@ def model_from_id(model: str) -> ModelConfig:
     Raises:
         UsageError: it needs more than a name.
     """
-    return validated(ModelConfig, {"id": model}, f"--model {model}")
+    return validated(ModelConfig, {"id": model}, lambda _: f"--model {model}")
+
+
+def read_recorded(models: Sequence[ModelConfig]) -> dict[str, bytes]:
+    """The files of recorded outputs that the models name, by path.
+
+    Raises:
+        UsageError: a file cannot be read or used.
+    """
+    paths = [model.mock.replay for model in models if model.mock and model.mock.replay]
+    return {path: _recorded(Path(path)) for path in paths}
 
 
 def build_agents(
-    models: tuple[ModelConfig, ...], *, limits: SomeLimits, release_limits: Limits, folder: Path
-) -> tuple[tuple[ModelAgent, ...], dict[str, bytes]]:
-    """The agents of a run, and the content of each file they need, by its SHA-256. `folder` is the config's.
-
-    Raises:
-        UsageError: a model cannot be reached by what is said of it, or a file of recorded outputs cannot be used.
-    """
-    inputs: dict[str, bytes] = {}
-    agents = [_agent(model, limits.over(release_limits), folder, inputs) for model in models]
-    return tuple(agents), inputs
+    models: Sequence[ModelConfig], recorded: Mapping[str, bytes], *, limits: SomeLimits, release_limits: Limits
+) -> tuple[ModelAgent, ...]:
+    """The agents of a run: a model's limits replace the run's, which replace the release's."""
+    return tuple(_agent(model, recorded, limits.over(release_limits)) for model in models)
 
 
-def _agent(model: ModelConfig, limits: Limits, folder: Path, inputs: dict[str, bytes]) -> ModelAgent:
+def _agent(model: ModelConfig, recorded: Mapping[str, bytes], limits: Limits) -> ModelAgent:
     base_url, api_key_env = resolve(model.id, model.base_url, model.api_key_env)
     return ModelAgent(
-        name=model.name or model.id,
+        name=model.label,
         model=model.id,
         base_url=base_url,
         api_key_env=api_key_env,
@@ -170,16 +212,12 @@ def _agent(model: ModelConfig, limits: Limits, folder: Path, inputs: dict[str, b
         limits=model.limits.over(limits),
         price=model.price,
         pacing=model.pacing,
-        mock=_mock(model.mock or MockConfig(), folder, inputs) if is_mock(model.id) else None,
+        mock=_mock(model.mock or MockConfig(), recorded) if is_mock(model.id) else None,
     )
 
 
-def _mock(config: MockConfig, folder: Path, inputs: dict[str, bytes]) -> Mock:
-    replay = None
-    if config.replay:
-        content = _recorded(folder / config.replay)
-        replay = sha256(content)
-        inputs[replay] = content
+def _mock(config: MockConfig, recorded: Mapping[str, bytes]) -> Mock:
+    replay = sha256(recorded[config.replay]) if config.replay else None
     return Mock(replay=replay, script=config.script, latency=config.latency, faults=config.faults, seed=config.seed)
 
 
@@ -192,23 +230,53 @@ def _recorded(path: Path) -> bytes:
     return content
 
 
-def _absolute(config: RunConfig, folder: Path) -> dict[str, str]:
-    """The locations in a config, from where it stands."""
-    named = {"release": config.release} | ({"out": config.out} if config.out else {})
-    return {key: value if "://" in value else str(folder / value) for key, value in named.items()}
+def _located(config: RunConfig, folder: Path) -> RunConfig:
+    """The config with every path in it taken from `folder`."""
+
+    def at(location: str) -> str:
+        return location if "://" in location else str(folder / Path(location).expanduser())
+
+    models = [
+        model.model_copy(update={"mock": model.mock.model_copy(update={"replay": at(model.mock.replay)})})
+        if model.mock and model.mock.replay
+        else model
+        for model in config.models
+    ]
+    out = at(config.out) if config.out else None
+    return config.model_copy(update={"release": at(config.release), "out": out, "models": tuple(models)})
 
 
-def _explain(error: ErrorDetails, shape: type[Frozen]) -> str:
-    place = ".".join(str(part) for part in error["loc"])
-    if error["type"] == "extra_forbidden":
-        return f"{place}: unknown key{nearest(str(error['loc'][-1]), _known(error['loc'][:-1], shape))}"
-    if error["type"] == "missing":
-        return f"{place}: is missing"
-    return f"{place}: {_reason(error)} (got {_cut(error['input'])})" if place else _reason(error)
+def explain(error: ErrorDetails, shape: type[Frozen]) -> str:
+    """What is wrong with a field of `shape`, with its value and, for an unknown key, what may have been meant."""
+    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).removeprefix(".")
+    match error["type"]:
+        case "extra_forbidden":
+            return f"{place}: unknown key{nearest(str(error['loc'][-1]), _known(error['loc'][:-1], shape))}"
+        case "missing":
+            return f"{place}: is missing"
+        case "value_error" if isinstance(error["input"], dict):
+            reason = _reason(error)  # a rule between fields, which names their values itself
+            return f"{place}: {reason}" if place else reason
+        case "value_error" if error["loc"][-1:] == ("api_key_env",):
+            return f"{place}: {_reason(error)}"  # what stands there may be a key
+        case _:
+            return f"{place}: {_reason(error)} (got {_cut(error['input'])})"
 
 
 def _reason(error: ErrorDetails) -> str:
-    return error["msg"].removeprefix("Value error, ")
+    match error["type"]:
+        case "string_type":
+            return "must be text" + (", in quotes" if isinstance(error["input"], bool | int | float) else "")
+        case "dict_type" | "model_type":
+            return "must be a mapping"
+        case "tuple_type":
+            return "must be a list"
+        case "too_short":
+            return "must not be empty"
+        case "string_pattern_mismatch":
+            return "may hold a–z, 0–9, '.', '_' and '-', begins with a letter or digit, has at most 120 characters"
+        case _:
+            return error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
 
 
 def _cut(value: object) -> str:
@@ -216,11 +284,12 @@ def _cut(value: object) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
-def _known(place: tuple[int | str, ...], shape: type[Frozen]) -> list[str]:
+def _known(place: Location, shape: type[Frozen]) -> list[str]:
     """The keys that may stand at a place of the config."""
-    models: dict[str, type[Frozen]] = {
+    shapes: dict[str, type[Frozen]] = {
         "select": Selection, "limits": SomeLimits, "price": Price, "pacing": Pacing, "mock": MockConfig,
-        "latency": Latency, "faults": Faults, "script": ScriptedReply, "models": ModelConfig,
+        "latency": Latency, "faults": Faults, "script": ScriptedReply, "tool_calls": ScriptedCall,
+        "models": ModelConfig,
     }  # fmt: skip
     names = [part for part in place if isinstance(part, str)]
-    return list(models.get(names[-1], shape).model_fields if names else shape.model_fields)
+    return list(shapes.get(names[-1], shape).model_fields if names else shape.model_fields)
