@@ -119,7 +119,7 @@ export function toolset(write, globals) {
     const { tools } = module;
     if (!isPlainObject(tools)) {
       const what = tools === undefined ? "there is no export of this name" : `it is ${kind(tools)}`;
-      return stringify({ flaws: [["", "", `must be an exported object of tools by their names, but ${what}`]], tools: [] });
+      return stringify({ flaws: [["", "tools", `must be an exported object of tools by their names, but ${what}`]], tools: [] });
     }
     const found = [];
     const flaws = [];

@@ -27,7 +27,10 @@ class FoundTool:
 
 @dataclass(frozen=True)
 class ToolFlaw:
-    """What is wrong with a tool; both names are "" for the whole export, `field` alone for the whole tool."""
+    """What is wrong with a field of a tool, or with the whole tool when `field` is "".
+
+    Without a tool it is about the export that `field` names, or about the whole module.
+    """
 
     tool: str
     field: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -76,7 +76,7 @@ def _inherit(
     )
 
 
-def check_cases(cases: Sequence[ExpandedCase], tools: set[str] | None) -> list[Problem]:
+def check_cases(cases: Sequence[ExpandedCase], tools: Set[str] | None) -> list[Problem]:
     """Every rule that concerns cases together. `tools`: the names that exist; None when that is not known."""
     found = _duplicates(cases)
     for case in cases:
@@ -107,7 +107,7 @@ def _duplicates(cases: Sequence[ExpandedCase]) -> list[Problem]:
     ]
 
 
-def _unknown_tools(case: ExpandedCase, tools: set[str]) -> list[Problem]:
+def _unknown_tools(case: ExpandedCase, tools: Set[str]) -> list[Problem]:
     return [
         case.tools_place.at("tools").problem(
             f"tool {shown(name)} does not exist in this repository{nearest(name, tools)}"

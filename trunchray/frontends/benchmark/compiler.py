@@ -30,6 +30,7 @@ from trunchray.frontends.benchmark.modules import EvalModule, read_export, read_
 from trunchray.frontends.benchmark.place import Place
 from trunchray.frontends.benchmark.source import source_of
 from trunchray.frontends.benchmark.staging import Stage, staged
+from trunchray.frontends.benchmark.tools import Tools, read_tools
 
 
 @dataclass(frozen=True)
@@ -74,13 +75,14 @@ async def _compile(location: Location) -> Compiled:
     with staged(location) as stage:
         async with Inspector() as inspector:
             config = await _read_config(inspector, stage, location)
-            modules, graders = await _read_modules(inspector, stage, config, Place(location.config or ""), found)
+            modules, graders, tools = await _read_modules(inspector, stage, config, Place(location.config or ""), found)
             if found:
                 raise AuthoringError(found)
             chunks = [await _emit(inspector, module) for module in modules]
     cases = b"".join(chunks)
-    manifest = _manifest(location, config, modules, [grader for grader, _ in graders], cases)
-    return Compiled(manifest, cases, {grader.module: code for grader, code in graders})
+    evaluators = [grader for grader, _ in graders]
+    manifest = _manifest(location, config, modules, evaluators=evaluators, tools=tools, cases=cases)
+    return Compiled(manifest, cases, {grader.module: code for grader, code in graders} | tools.modules)
 
 
 async def _read_config(inspector: Inspector, stage: Stage, location: Location) -> AuthoredConfig:
@@ -103,26 +105,20 @@ async def _read_config(inspector: Inspector, stage: Stage, location: Location) -
 
 async def _read_modules(
     inspector: Inspector, stage: Stage, config: AuthoredConfig, place: Place, found: list[Problem]
-) -> tuple[list[EvalModule], list[tuple[ReleaseEvaluator, bytes]]]:
-    """All eval modules and custom evaluators, after every check; `found` holds what is wrong with them."""
-    tools = tool_modules(stage, config, place, found)
-    found += [Place(path).problem(_NO_TOOLS) for path in tools]
-    bundles = bundle_all(stage, entrypoints(stage, config, place, found), found)
+) -> tuple[list[EvalModule], list[tuple[ReleaseEvaluator, bytes]], Tools]:
+    """All eval modules, custom evaluators and tools, after every check; `found` holds what is wrong with them."""
+    entries = entrypoints(stage, config, place, found)
+    tools = await read_tools(stage, tool_modules(stage, config, place, found), found)
+    bundles = bundle_all(stage, entries, found)
     modules: list[EvalModule] = []
     for path, bundle in bundles.items():
         module = await read_module(inspector, stage, path, bundle.code, found)
         modules += [module] if module else []
     graders = await read_graders(inspector, stage, modules, bundles, found)
     found += _same_ids(modules)
-    found += check_cases([case for module in modules for case in module.cases], None if tools else set())
+    found += check_cases([case for module in modules for case in module.cases], tools.names)
     found += too_many(sum(module.size for module in modules))
-    return modules, graders
-
-
-_NO_TOOLS = (
-    "is a tool module, which this version of trunchray does not run; remove it, or set `tools: []` in the config to "
-    "leave it out"
-)
+    return modules, graders, tools
 
 
 def _same_ids(modules: Sequence[EvalModule]) -> list[Problem]:
@@ -147,7 +143,9 @@ def _manifest(
     location: Location,
     config: AuthoredConfig,
     modules: Sequence[EvalModule],
+    *,
     evaluators: Sequence[ReleaseEvaluator],
+    tools: Tools,
     cases: bytes,
 ) -> Release:
     count = sum(1 for _ in CaseTable(cases))  # parses every line: what the sandbox wrote is what workers can read
@@ -169,6 +167,7 @@ def _manifest(
         tags=tuple(config.tags),
         limits=config.limits,
         evals=tuple(evals),
+        tools=tools.tools,
         evaluators=tuple(evaluators),
         cases=ReleaseCases(count=count, sha256=sha256(cases), bytes=len(cases)),
         source=source_of(location),
