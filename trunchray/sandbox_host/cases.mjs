@@ -24,6 +24,13 @@ export function readRows(bytes) {
   return { rows: `[${rows}]`, flaws: JSON.stringify(flaws) };
 }
 
+/** The rows as one array over many lines. */
+export function indented(bytes) {
+  const values = [];
+  for (const [line, content] of lines(bytes)) values.push(JSON.parse(decode(content, line)));
+  return `${JSON.stringify(values, null, 2)}\n`;
+}
+
 /** The case lines of one eval. `rows` are the bytes of its data file, or null. */
 export function caseLines(evaluation, rows, { path, rowsPath, evaluate }) {
   const shared = evaluate ?? evaluation.evaluate;

@@ -55,5 +55,11 @@ export function drift(host, { start, uptime }) {
       return view;
     },
   };
+  // Our own frames name folders of this machine.
+  Error.prepareStackTrace = (error, frames) => {
+    let stack = `${error}`;
+    for (const frame of frames) if (frame.getFileName() === "module.mjs") stack += `\n    at ${frame}`;
+    return stack;
+  };
   delete globalThis.WeakRef; // whether its target is still there depends on memory
 }

@@ -4,7 +4,7 @@
  *
  * A reply with `"last": true` means that the process must not be used again.
  */
-import { caseLines, readRows } from "./cases.mjs";
+import { caseLines, indented, readRows } from "./cases.mjs";
 import { closeDoors, open, send, serve, split } from "./channel.mjs";
 import { Builtins, harden, Realm } from "./realm.mjs";
 
@@ -19,6 +19,7 @@ const operations = {
     const { rows, flaws } = readRows(body);
     return `{"flaws":${flaws}}\n${rows}`;
   },
+  indented: ({ body }) => `{}\n${indented(body)}`,
   caseLines({ head, body }) {
     const { evalBytes, hasRows } = head;
     const evaluation = JSON.parse(decoder.decode(body.subarray(0, evalBytes)));

@@ -40,7 +40,7 @@ async function start(head, code) {
   serve(async (request) => {
     contents.push(decoder.decode(request));
     return contents.length < head.sources.length ? refused([]) : await run(head, code, contents, builtins, chance);
-  }, failed("never_settled", "it waits for something that will never happen"));
+  }, failed("never_settled", "waits for something that will never happen"));
 }
 
 async function run(head, code, contents, builtins, chance) {

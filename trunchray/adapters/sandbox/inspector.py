@@ -72,7 +72,7 @@ class Inspector:
         """
         head, text = await self._look("inspect", code, export)
         flaws = tuple(Flaw(**flaw) for flaw in head["flaws"])
-        return Inspection(self._keep(text), json.loads(text), tuple(head["functions"]), flaws)
+        return Inspection(self.keep(text), json.loads(text), tuple(head["functions"]), flaws)
 
     async def is_evaluator(self, code: bytes, export: str) -> str | None:
         """None when the export holds a function `evaluate`, else what is wrong with it."""
@@ -84,7 +84,17 @@ class Inspector:
         """The rows of a JSON Lines file; blank lines are skipped, and lines with flaws are not among the rows."""
         head, text = await self._ask({"op": "readRows"}, data)
         rows = [(line, value) for line, value in json.loads(text)]
-        return Rows(self._keep(data), rows, [(line, message) for line, message in head["flaws"]])
+        return Rows(self.keep(data), rows, [(line, message) for line, message in head["flaws"]])
+
+    def keep(self, data: bytes) -> int:
+        """A handle for JSON Lines that are known to be good, and for `emit`."""
+        self._kept.append(data)
+        return len(self._kept) - 1
+
+    async def indented(self, lines: bytes) -> bytes:
+        """JSON Lines as one array, as `JSON.stringify(values, null, 2)` writes it, and a line feed."""
+        _, text = await self._ask({"op": "indented"}, lines)
+        return text
 
     async def emit(
         self,
@@ -113,10 +123,6 @@ class Inspector:
         }
         _, lines = await self._ask(head, evaluation + rows)
         return lines
-
-    def _keep(self, data: bytes) -> int:
-        self._kept.append(data)
-        return len(self._kept) - 1
 
     async def _look(self, op: str, code: bytes, export: str) -> tuple[dict[str, Any], bytes]:
         try:

@@ -17,7 +17,15 @@ from trunchray.adapters.sandbox.esbuild import ESBUILD_VERSION
 from trunchray.adapters.sandbox.inspector import Inspector
 from trunchray.adapters.store import Store
 from trunchray.core.digest import sha256
-from trunchray.core.release import Compiler, Release, ReleaseCases, ReleaseEval, ReleaseEvaluator, sealed
+from trunchray.core.release import (
+    Compiler,
+    Release,
+    ReleaseCases,
+    ReleaseEval,
+    ReleaseEvaluator,
+    ReleaseTransformer,
+    sealed,
+)
 from trunchray.errors import AuthoringError, Problem
 from trunchray.frontends.benchmark.advice import warnings
 from trunchray.frontends.benchmark.bundles import bundle_all
@@ -26,11 +34,12 @@ from trunchray.frontends.benchmark.config import CONFIG, AuthoredConfig, config_
 from trunchray.frontends.benchmark.discovery import entrypoints, tool_modules
 from trunchray.frontends.benchmark.graders import read_graders
 from trunchray.frontends.benchmark.location import Location, locate
-from trunchray.frontends.benchmark.modules import EvalModule, read_export, read_module
+from trunchray.frontends.benchmark.modules import EvalModule, Reader, read_export, read_module
 from trunchray.frontends.benchmark.place import Place
 from trunchray.frontends.benchmark.source import source_of
 from trunchray.frontends.benchmark.staging import Stage, staged
 from trunchray.frontends.benchmark.tools import Tools, read_tools
+from trunchray.frontends.benchmark.transformers import Transformers
 
 
 @dataclass(frozen=True)
@@ -110,9 +119,10 @@ async def _read_modules(
     entries = entrypoints(stage, config, place, found)
     tools = await read_tools(stage, tool_modules(stage, config, place, found), found)
     bundles = bundle_all(stage, entries, found)
+    reader = Reader(inspector, stage, Transformers(stage))
     modules: list[EvalModule] = []
     for path, bundle in bundles.items():
-        module = await read_module(inspector, stage, path, bundle.code, found)
+        module = await read_module(reader, path, bundle.code, found)
         modules += [module] if module else []
     graders = await read_graders(inspector, stage, modules, bundles, found)
     found += _same_ids(modules)
@@ -130,6 +140,16 @@ def _same_ids(modules: Sequence[EvalModule]) -> list[Problem]:
         for module in modules
         if (earlier := first.setdefault(module.authored.id, module.path)) != module.path
     ]
+
+
+def _transformers(modules: Sequence[EvalModule]) -> list[ReleaseTransformer]:
+    """Those that made cases, in release order, each with the same sources once."""
+    made: list[ReleaseTransformer] = []
+    for module in modules:
+        transformer = module.data.made_by
+        if transformer is not None and transformer not in made:
+            made.append(transformer)
+    return made
 
 
 async def _emit(inspector: Inspector, module: EvalModule) -> bytes:
@@ -169,6 +189,7 @@ def _manifest(
         evals=tuple(evals),
         tools=tools.tools,
         evaluators=tuple(evaluators),
+        transformers=tuple(_transformers(modules)),
         cases=ReleaseCases(count=count, sha256=sha256(cases), bytes=len(cases)),
         source=source_of(location),
         compiler=Compiler(trunchray=version("trunchray"), deno=deno_version(), esbuild=ESBUILD_VERSION),

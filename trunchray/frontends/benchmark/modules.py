@@ -10,21 +10,29 @@ from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.inspector import Flaw, Inspector
 from trunchray.core.checks import NonEmpty
+from trunchray.core.release import ReleaseTransformer
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.cases import CASE, ExpandedCase, expand
+from trunchray.frontends.benchmark.csv_cases import Kind, as_jsonl, csv_kind, read_csv
 from trunchray.frontends.benchmark.evals import EVAL, AuthoredEval, SharedCheck, bad_form, shared_check
 from trunchray.frontends.benchmark.paths import bad_file, bad_syntax, relative_to_module
 from trunchray.frontends.benchmark.place import Place, shown
 from trunchray.frontends.benchmark.staging import Stage
+from trunchray.frontends.benchmark.transformers import TRANSFORMED_CASES, Transformers
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The cases of an eval as plain JSON. A data file has a `path` and the inspector's `handle` for its rows."""
+    """The cases of an eval as plain JSON.
+
+    When they are not in the eval module, `path` is where they come from and `handle` the inspector's name for them;
+    `made_by` is the transformer that made them.
+    """
 
     rows: Sequence[tuple[Place, JsonValue]] = ()
     path: str | None = None
     handle: int | None = None
+    made_by: ReleaseTransformer | None = None
 
 
 @dataclass(frozen=True)
@@ -73,19 +81,26 @@ async def read_export(
     return Exported(inspection.handle, inspection.value, "evaluate" in inspection.functions)
 
 
-async def read_module(
-    inspector: Inspector, stage: Stage, path: str, code: bytes, found: list[Problem]
-) -> EvalModule | None:
+@dataclass(frozen=True)
+class Reader:
+    """What it takes to read the eval modules of one repository."""
+
+    inspector: Inspector
+    stage: Stage
+    transformers: Transformers
+
+
+async def read_module(reader: Reader, path: str, code: bytes, found: list[Problem]) -> EvalModule | None:
     """An eval module with its cases; None when its export is unusable. Everything wrong goes to `found`."""
-    exported = await read_export(inspector, path, code, found, functions=frozenset({"evaluate"}))
+    exported = await read_export(reader.inspector, path, code, found, functions=frozenset({"evaluate"}))
     authored = exported and EVAL.read(exported.value, Place(path), found)
     if exported is None or authored is None:
         return None
     if complaint := bad_form(authored):
         found.append(Place(path).problem(complaint))
         return None
-    shared = _shared(stage, path, authored, found, is_function=exported.is_function)
-    data = await _rows(inspector, stage, path, authored, found)
+    shared = _shared(reader.stage, path, authored, found, is_function=exported.is_function)
+    data = await _rows(reader, path, authored, found, is_function=exported.is_function)
     read = [(place, case) for place, row in data.rows if (case := CASE.read(row, place, found)) is not None]
     return EvalModule(path, exported.handle, authored, shared, data, expand(path, authored, shared, read))
 
@@ -94,14 +109,14 @@ def _shared(
     stage: Stage, path: str, authored: AuthoredEval, found: list[Problem], *, is_function: bool
 ) -> SharedCheck | None:
     if _is_csv(authored.cases):
-        return SharedCheck(NonEmpty())  # it may lack `expected`, which the file has
+        return SharedCheck(NonEmpty())  # records that are graded otherwise carry their own evaluator
     before = len(found)
     shared = shared_check(stage, path, authored, is_function=is_function, found=found)
     # A refused evaluator is a problem once, not once more for every case that inherits it.
     return SharedCheck(NonEmpty()) if len(found) > before else shared
 
 
-async def _rows(inspector: Inspector, stage: Stage, path: str, authored: AuthoredEval, found: list[Problem]) -> Rows:
+async def _rows(reader: Reader, path: str, authored: AuthoredEval, found: list[Problem], *, is_function: bool) -> Rows:
     """The cases as written, in whichever of the forms the eval uses."""
     place = Place(path, 0, "cases")
     match authored.cases:
@@ -112,28 +127,48 @@ async def _rows(inspector: Inspector, stage: Stage, path: str, authored: Authore
         case list() as cases:
             return Rows([(Place(path, index), case) for index, case in enumerate(cases, 1)])
         case str() as file:
-            return await _data_file(inspector, stage, path, file, found)
-        case {"transformer": _}:
-            found.append(
-                place.problem("this version of trunchray does not run transformers; write the cases as .jsonl")
-            )
+            target = _data_file(reader.stage, place, file, found)
+            if _is_csv(file):
+                kind = csv_kind(authored.evaluate, Place(path, 0, "evaluate"), found, is_function=is_function)
+                return _csv(reader, target, kind, found) if target else Rows()
+            return await _jsonl(reader, target, found) if target else Rows()
+        case {"transformer": _} | {"sources": _}:
+            return await _transformed(reader, place, authored.cases, found)
         case other:
-            found.append(place.problem(f"must be an array of cases or the path of a .jsonl file, not {shown(other)}"))
+            wanted = "an array of cases, the path of a .jsonl or .csv file, or { transformer, sources }"
+            found.append(place.problem(f"must be {wanted}, not {shown(other)}"))
     return Rows()
 
 
-async def _data_file(inspector: Inspector, stage: Stage, path: str, file: str, found: list[Problem]) -> Rows:
-    """The rows of a data file, which is named relative to the eval module."""
-    place = Place(path, 0, "cases")
-    target = relative_to_module(path, file)
+def _data_file(stage: Stage, place: Place, file: str, found: list[Problem]) -> str | None:
+    """The path of a data file from the benchmark directory; it is authored relative to the eval module."""
+    target = relative_to_module(place.path, file)
     if complaint := bad_syntax(file) or _bad_format(file) or bad_file(stage, target):
         found.append(place.problem(f"{shown(file)} {complaint}"))
-        return Rows()
-    table = await inspector.read_jsonl((stage.directory / target).read_bytes())
-    found += [Place(target, row).problem(_bad_row(message)) for row, message in table.flaws]
+        return None
+    return target
+
+
+async def _jsonl(reader: Reader, path: str, found: list[Problem]) -> Rows:
+    table = await reader.inspector.read_jsonl((reader.stage.directory / path).read_bytes())
+    found += [Place(path, row).problem(_bad_row(message)) for row, message in table.flaws]
     if not table.rows and not table.flaws:
-        found.append(Place(target).problem("holds no case; write one JSON object a line"))
-    return Rows([(Place(target, row), value) for row, value in table.rows], target, table.handle)
+        found.append(Place(path).problem("holds no case; write one JSON object a line"))
+    return Rows([(Place(path, row), value) for row, value in table.rows], path, table.handle)
+
+
+def _csv(reader: Reader, path: str, kind: Kind | None, found: list[Problem]) -> Rows:
+    # Without a kind, which is a problem already, the rest of the file can be judged all the same.
+    rows = read_csv((reader.stage.directory / path).read_bytes(), Place(path), kind or "non_empty", found)
+    return Rows(rows, path, reader.inspector.keep(as_jsonl(rows)))
+
+
+async def _transformed(reader: Reader, place: Place, cases: JsonValue, found: list[Problem]) -> Rows:
+    authored = TRANSFORMED_CASES.read(cases, place, found)
+    made = authored and await reader.transformers.cases(place.path, authored, found)
+    if not made:
+        return Rows()
+    return Rows(made.rows(), made.made_by.path, reader.inspector.keep(made.lines), made.made_by)
 
 
 def _is_csv(cases: JsonValue) -> bool:
@@ -141,9 +176,7 @@ def _is_csv(cases: JsonValue) -> bool:
 
 
 def _bad_format(file: str) -> str | None:
-    if _is_csv(file):
-        return "is a CSV file, which this version of trunchray does not read; write the cases as .jsonl"
-    return None if file.endswith(".jsonl") else "must be a .jsonl file"
+    return None if file.endswith((".jsonl", ".csv")) else "must be a .jsonl or .csv file"
 
 
 def _whole(flaw: Flaw) -> str:

@@ -51,12 +51,19 @@ def _text(value: JsonValue) -> bytes | str:
         return json.dumps(value)
 
 
+def bad_id(value: str) -> str | None:
+    """Why `value` cannot be the name of a case, an eval, a job or a source; None when it can."""
+    if re.fullmatch(ID_PATTERN, value):
+        return None
+    return (
+        f"{shown(value)} is not a valid id: start with a lower-case letter or digit, go on with lower-case "
+        "letters, digits, '.', '_' and '-', at most 120 characters"
+    )
+
+
 def _identifier(value: str) -> str:
-    if not re.fullmatch(ID_PATTERN, value):
-        raise ValueError(
-            f"{shown(value)} is not a valid id: start with a lower-case letter or digit, go on with lower-case "
-            "letters, digits, '.', '_' and '-', at most 120 characters"
-        )
+    if complaint := bad_id(value):
+        raise ValueError(complaint)
     return value
 
 

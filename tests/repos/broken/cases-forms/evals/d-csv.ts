@@ -1,1 +1,1 @@
-export default { id: "d", cases: "./d.csv", evaluate: { kind: "contains" } };
+export default { id: "d", cases: "./d.csv", evaluate: { kind: "gsm8k", expected: "1" } };

@@ -1,0 +1,1 @@
+export default { id: "a-expected", cases: "./a-expected.csv", evaluate: { kind: "contains" } };

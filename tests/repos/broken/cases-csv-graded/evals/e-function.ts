@@ -1,0 +1,1 @@
+export default { id: "e-function", cases: "./e.csv", evaluate: () => true };

@@ -1,0 +1,1 @@
+export default { id: "f-none", cases: "./f.csv" };

@@ -1,0 +1,1 @@
+export default { id: "e-fields", cases: "./e-fields.csv", evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { id: "i-return", cases: "./i-return.csv", evaluate: { kind: "non_empty" } };

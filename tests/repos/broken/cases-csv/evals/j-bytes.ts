@@ -1,0 +1,1 @@
+export default { id: "j-bytes", cases: "./j-bytes.csv", evaluate: { kind: "non_empty" } };

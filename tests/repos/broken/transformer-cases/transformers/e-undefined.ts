@@ -1,0 +1,1 @@
+export default { name: "T", transform: () => [{ id: 'e.1', prompt: 'p', description: undefined, data: 1n }] };

@@ -1,0 +1,1 @@
+export default { id: "e-seventeen", cases: { transformer: "../transformers/x.ts", sources: Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`s${n}`, "../data/rows.txt"])) }, evaluate: { kind: "non_empty" } };

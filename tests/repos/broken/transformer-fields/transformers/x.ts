@@ -1,0 +1,1 @@
+export default { name: "X", transform: () => [{ id: "x", prompt: "p" }] };

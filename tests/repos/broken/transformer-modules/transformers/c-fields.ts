@@ -1,0 +1,1 @@
+export default { name: " ", version: 1, transform: [] };

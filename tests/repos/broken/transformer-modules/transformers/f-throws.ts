@@ -1,0 +1,1 @@
+export default { name: "F", transform() { throw new TypeError("no rows"); } };

@@ -1,0 +1,1 @@
+export default { name: "I", transform: () => new Promise(() => {}) };

@@ -1,0 +1,1 @@
+export default { id: "e-local", cases: { transformer: "../transformers/e-local.ts", sources: { rows: "../data/rows.txt" } }, evaluate: { kind: "non_empty" } };

@@ -1,0 +1,1 @@
+export default { name: `T${Math.random()}`, transform: () => [{ id: "o.1", prompt: "p" }] };
