@@ -64,7 +64,10 @@ class Store:
         Raises:
             FileNotFoundError: there is no such object.
         """
-        return self._try(path, lambda: self._fs.cat_file(self._full(path)))
+        try:
+            return self._try(path, lambda: self._fs.cat_file(self._full(path)))
+        except NotADirectoryError as e:
+            raise FileNotFoundError(f"{self.uri}/{path}") from e
 
     def exists(self, path: str) -> bool:
         return self._try(path, lambda: bool(self._fs.exists(self._full(path))))
@@ -73,7 +76,7 @@ class Store:
         """The names directly under a folder, sorted; none when there is no such folder."""
         try:
             found = self._try(path, lambda: self._fs.ls(self._full(path), detail=False, refresh=True))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return []
         return sorted(name.rstrip("/").rpartition("/")[2] for name in found if name.rstrip("/") != self._full(path))
 
@@ -93,16 +96,16 @@ class Store:
     def write(self, path: str, content: bytes) -> None:
         """Put an object in place of whatever is there; readers see the old one or the new one."""
         if self._local:
-            self._try(path, lambda: _replace(self._path(path), content))
+            self._write(path, lambda: _replace(self._path(path), content))
         else:
-            self._try(path, lambda: self._fs.pipe_file(self._full(path), content))
+            self._write(path, lambda: self._fs.pipe_file(self._full(path), content))
 
     def put(self, path: str, source: Path) -> None:
         """Copy a local file into the store, streaming; like `write` otherwise."""
         if self._local:
-            self._try(path, lambda: _replace_with(self._path(path), source))
+            self._write(path, lambda: _replace_with(self._path(path), source))
         else:
-            self._try(path, lambda: self._fs.put_file(str(source), self._full(path)))
+            self._write(path, lambda: self._fs.put_file(str(source), self._full(path)))
 
     def create(self, path: str, content: bytes) -> bool:
         """Put an object only where there is none; True when the stored one is ours.
@@ -110,11 +113,18 @@ class Store:
         `content` has to be unique to the caller (hold a token), because ownership is decided by reading it back.
         """
         try:
-            self._try(path, lambda: self._create(path, content))
+            self._write(path, lambda: self._create(path, content))
         except StoreError:
             if not self.exists(path):
                 raise
         return self.read(path) == content
+
+    def _write(self, path: str, action: Callable[[], None]) -> None:
+        """As `_try`; but a folder that cannot be is no missing object, it is a failure."""
+        try:
+            self._try(path, action)
+        except (FileNotFoundError, NotADirectoryError) as e:
+            raise StoreError(f"{self.uri}/{path}: {type(e).__name__}: {e}") from e
 
     def _create(self, path: str, content: bytes) -> None:
         if self._local:
@@ -136,7 +146,7 @@ class Store:
             for attempt in _patience():
                 with attempt:
                     return action()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise
         except Exception as e:
             raise StoreError(f"{self.uri}/{path}: {type(e).__name__}: {e}") from e

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from trunchray.cli.output import Output
-from trunchray.cli.screen import figures
+from trunchray.cli.screen import figures, fitting
 from trunchray.cli.tables import errors_cell
 from trunchray.engine.progress import AgentProgress, Snapshot
 
@@ -47,7 +47,8 @@ class LiveProgress:
     def progress(self, snapshot: Snapshot) -> None:
         self._rates.see(self._clock(), snapshot)
         if self._moving:
-            self._live.update(self._table(snapshot), refresh=True)
+            table = fitting(self._output.stderr, lambda rank: self._table(snapshot, rank), 2)
+            self._live.update(table, refresh=True)
         elif self._clock() >= self._line_due:
             self._line_due = self._clock() + LINE_EVERY
             self._output.note(self._line(snapshot))
@@ -58,8 +59,9 @@ class LiveProgress:
     def warn(self, message: str) -> None:
         self._output.warn(message)
 
-    def _table(self, snapshot: Snapshot) -> Table:
-        table = figures("model", "done", "of", "passed", "errors", "in flight", "tokens", "rate", "ETA")
+    def _table(self, snapshot: Snapshot, rank: int) -> Table:
+        optional = ("tokens", "in flight")[:rank]
+        table = figures("model", "done", "of", "passed", "errors", *optional, "rate", "ETA")
         table.title, table.title_justify = f"{snapshot.run_id}  {_duration(self._clock() - self._started)}", "left"
         for agent in snapshot.agents:
             rate = self._rates.rate(agent.name)
@@ -69,8 +71,7 @@ class LiveProgress:
                 f"{agent.planned:,}",
                 f"{agent.counts.passed:,}",
                 errors_cell(agent.counts.error),
-                f"{agent.in_flight:,}",
-                f"{agent.counts.tokens:,}",
+                *(f"{agent.counts.tokens:,}", f"{agent.in_flight:,}")[:rank],
                 "–" if rate is None else f"{rate:,.1f}/s",
                 _remaining(agent, rate),
             )

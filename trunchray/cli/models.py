@@ -51,18 +51,26 @@ def mock_server(
     Example: trunchray mock-server --latency 0.2 --fault rate_limited=0.05
     """
     from trunchray.core.agent import Limits
-    from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_recorded, validated
+    from trunchray.frontends.run_config import Location, ModelConfig, SomeLimits, build_agents, read_recorded, validated
     from trunchray.frontends.yaml_file import read_yaml
 
     output = Output(as_json=json)
+    for name, file in (("replay", replay), ("script", script)):
+        if model == f"mock/{name}" and file is None:
+            raise UsageError(f"{model} needs --{name} FILE")
+    scripted = read_yaml(script) if script else None
     settings = {
         "replay": str(replay) if replay else None,
-        "script": read_yaml(script).value if script else (),
+        "script": scripted.value if scripted else (),
         "latency": latency,
         "faults": dict(_fault(text) for text in fault or []),
         "seed": seed,
     }
-    config = validated(ModelConfig, {"id": model, "mock": settings}, lambda _: "mock-server")
+
+    def place(location: Location) -> str:
+        return scripted.place(location[2:]) if scripted and "script" in location else "mock-server"
+
+    config = validated(ModelConfig, {"id": model, "mock": settings}, place)
     recorded = read_recorded((config,))
     (agent,) = build_agents((config,), recorded, limits=SomeLimits(), release_limits=Limits())
     asyncio.run(_serve(agent, [*recorded.values()], _prompts(release), host=host, port=port, output=output))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,8 @@ def writable(uri: str) -> str:
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
         raise UsageError(f"--out {uri!r}: {str(there)!r} is not a folder; choose another place")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise UsageError(f"--out {uri!r}: {str(there)!r} may not be written; change its permissions, or choose another")
+    try:
+        tempfile.TemporaryDirectory(prefix=".trunchray-", dir=there).cleanup()
+    except OSError as e:
+        raise UsageError(f"--out {uri!r}: {str(there)!r} cannot be written: {e.strerror}; choose another place") from e
     return uri

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import IO, Any, cast
 
 from rich.console import Console
@@ -36,6 +37,15 @@ def one_line(text: str, length: int = 200) -> str:
     """The text on one line, cut after `length` characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def fitting(console: Console, table: Callable[[int], Table], most: int) -> Table:
+    """The widest table the terminal has room for: `table(most)`, or one for a lower number, down to 0."""
+    for rank in range(most, 0, -1):
+        made = table(rank)
+        if console.measure(made, options=console.options.update(width=1000)).minimum <= console.width:
+            return made
+    return table(0)
 
 
 def figures(name: str, *columns: str) -> Table:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from trunchray.cli.screen import figures, one_line
+from trunchray.cli.screen import figures, fitting, one_line
 
 if TYPE_CHECKING:
     from trunchray.core.report import Figures, ModelReport, Report
@@ -30,7 +30,7 @@ class _Column:
 def show_report(console: Console, report: Report) -> None:
     """One table of models; each model's evals below it when there are several."""
     console.print(f"{report.title}  (run {report.run})")
-    console.print(_fitting(console, report))
+    console.print(fitting(console, lambda rank: _report_table(report, rank), 3))
     for model in report.models:
         _show_errors(console, model)
 
@@ -52,16 +52,6 @@ def show_status(console: Console, status: Status) -> None:
 
 def errors_cell(count: int) -> Text:
     return Text(f"{count:,}", style="red" if count else "")
-
-
-def _fitting(console: Console, report: Report) -> Table:
-    """The table with as many columns as the terminal has room for."""
-    for rank in (3, 2, 1):
-        table = _report_table(report, rank)
-        # What the table takes when only the names are folded.
-        if console.measure(table, options=console.options.update(width=1000)).minimum <= console.width:
-            return table
-    return _report_table(report, 0)
 
 
 def _report_table(report: Report, rank: int) -> Table:
