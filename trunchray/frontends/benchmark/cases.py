@@ -78,7 +78,7 @@ def _inherit(
 
 def check_cases(cases: Sequence[ExpandedCase], tools: Set[str] | None) -> list[Problem]:
     """Every rule that concerns cases together. `tools`: the names that exist; None when that is not known."""
-    found = _duplicates(cases)
+    found = same_ids([(case.place, case.id) for case in cases])
     for case in cases:
         if case.check is None:
             remedy = "give it or its eval an `evaluate`" if case.place.row else "give it an `evaluate`"
@@ -96,14 +96,13 @@ def too_many(count: int) -> list[Problem]:
     return [Place("evals").problem(f"{count:,} cases are too many; a release holds at most {MAX_CASES:,}")]
 
 
-def _duplicates(cases: Sequence[ExpandedCase]) -> list[Problem]:
+def same_ids(cases: Sequence[tuple[Place, str]]) -> list[Problem]:
+    """A problem for each case whose id an earlier one has."""
     first: dict[str, Place] = {}
     return [
-        case.place.at("id").problem(
-            f"case id {case.id!r} is already used at {earlier}; ids are unique in the whole release"
-        )
-        for case in cases
-        if (earlier := first.setdefault(case.id, case.place)) is not case.place
+        place.at("id").problem(f"case id {name!r} is already used at {earlier}; ids are unique in the whole release")
+        for place, name in cases
+        if (earlier := first.setdefault(name, place)) is not place
     ]
 
 

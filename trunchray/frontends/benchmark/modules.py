@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import JsonValue
 
@@ -165,7 +166,7 @@ def _csv(reader: Reader, path: str, kind: Kind | None, found: list[Problem]) -> 
 
 async def _transformed(reader: Reader, place: Place, cases: JsonValue, found: list[Problem]) -> Rows:
     authored = TRANSFORMED_CASES.read(cases, place, found)
-    made = authored and await reader.transformers.cases(place.path, authored, found)
+    made = authored and await reader.transformers.cases(place, partial(relative_to_module, place.path), authored, found)
     if not made:
         return Rows()
     return Rows(made.rows(), made.made_by.path, reader.inspector.keep(made.lines), made.made_by)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from trunchray.core.digest import sha256
 from trunchray.core.release import ReleaseTransformer, TransformerSource
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.bundles import bundle_all
-from trunchray.frontends.benchmark.paths import bad_file, bad_module, bad_syntax, relative_to_module
+from trunchray.frontends.benchmark.paths import bad_file, bad_module, bad_syntax
 from trunchray.frontends.benchmark.place import Place, shown
 from trunchray.frontends.benchmark.shapes import Authored, Shape, bad_id
 from trunchray.frontends.benchmark.staging import Stage
@@ -31,7 +31,7 @@ MAX_TOTAL_BYTES = 200_000_000
 
 
 class TransformedCases(Authored):
-    """`cases` as authored. All paths are relative to the eval module; `sources` are by name."""
+    """`cases` as authored; `sources` are by name."""
 
     transformer: str
     sources: dict[str, str]
@@ -71,24 +71,25 @@ class Transformers:
         self._made: dict[tuple[str, tuple[tuple[str, str], ...]], MadeCases | None] = {}
         self._sizes: dict[str, int] = {}
 
-    async def cases(self, module: str, authored: TransformedCases, found: list[Problem]) -> MadeCases | None:
-        """The cases of an eval module; None when there are none, and then `found` says why."""
-        place = Place(module, 0, "cases")
-        transformer = relative_to_module(module, authored.transformer)
-        sources = {name: relative_to_module(module, path) for name, path in authored.sources.items()}
+    async def cases(
+        self, place: Place, inside: Callable[[str], str], authored: TransformedCases, found: list[Problem]
+    ) -> MadeCases | None:
+        """The cases; None when there are none, and then `found` says why.
+
+        `place` is where `authored` stands; `inside` makes one of its paths relative to the stage's directory, and
+        normalises it.
+        """
+        transformer = inside(authored.transformer)
+        sources = {name: inside(path) for name, path in authored.sources.items()}
         before = len(found)
         if complaint := bad_syntax(authored.transformer) or bad_module(self._stage, transformer):
             found.append(place.at("transformer").problem(f"{shown(authored.transformer)} {complaint}"))
         checked = self._check(authored.sources, sources, place.at("sources"), found)
         if len(found) > before:
             return None
-        return await self.make(transformer, checked, found)
-
-    async def make(self, transformer: str, sources: Mapping[str, _Source], found: list[Problem]) -> MadeCases | None:
-        """The same for paths that have been checked, relative to the stage's directory."""
-        key = (transformer, tuple((name, source.path) for name, source in sources.items()))
+        key = (transformer, tuple((name, source.path) for name, source in checked.items()))
         if key not in self._made:
-            self._made[key] = await self._make(transformer, sources, found)
+            self._made[key] = await self._make(transformer, checked, found)
         return self._made[key]
 
     def _check(
