@@ -11,6 +11,7 @@ from trunchray.adapters.models.base import ModelReply, ModelRequest, RequestedCa
 from trunchray.adapters.models.mock import MockClient
 from trunchray.agents.base import build_agent
 from trunchray.agents.chat import ChatAgent
+from trunchray.agents.toolbox import Toolbox
 from trunchray.core.agent import Limits, Mock, ModelAgent, Price, ScriptedReply
 from trunchray.core.case import CaseInput
 from trunchray.core.trial import FinishReason, ToolCall, Usage
@@ -45,7 +46,9 @@ class Provider:
 
 def agent(provider: Provider, **spec: Any) -> ChatAgent:
     model = ModelAgent(name="m", model="mock/echo", **spec)
-    return ChatAgent(model, provider, clock=lambda: provider.now, sleep=provider.sleep, uniform=lambda _low, high: high)
+    return ChatAgent(
+        model, provider, Toolbox(), clock=lambda: provider.now, sleep=provider.sleep, uniform=lambda _low, high: high
+    )
 
 
 async def test_prompts_become_messages() -> None:
@@ -98,21 +101,59 @@ async def test_what_a_model_does_is_never_an_error(reason: FinishReason) -> None
     assert (trace.output, trace.finish_reason) == ("", reason)
 
 
-async def test_tool_calls_are_recorded_as_refused() -> None:
-    """In order, arguments parsed where they are JSON, each with the reason, and the trial goes on to grading."""
+async def test_calls_of_tools_that_do_not_exist_are_answered() -> None:
+    """In order, arguments parsed where they are JSON, each with the reason; the model sees it and answers."""
     arguments = ['{"a": [1, 2.5]}', '{"a": ', "", "[1]", "NaN", '{"a": 1e999}', "[" * 9999, '"\\ud83d"']
     calls = tuple(RequestedCall(f"c{n}", "add", text) for n, text in enumerate(arguments))
-    provider = Provider([ModelReply("", "tool-calls", calls)])
+    provider = Provider([ModelReply("", "tool-calls", calls), ModelReply("4")])
     trace = await agent(provider).run(CASE, case_id="sum", attempt=1)
     inputs = [{"a": [1, 2.5]}, '{"a": ', {}, [1], "NaN", '{"a": 1e999}', "[" * 9999, "\ufffd"]
-    refused = "tool 'add' is not available"
+    unknown = "Model tried to call unavailable tool 'add'. No tools are available."
     assert trace.tool_calls == tuple(
-        ToolCall(tool_call_id=f"c{n}", tool_name="add", input=value, error=refused) for n, value in enumerate(inputs)
+        ToolCall(tool_call_id=f"c{n}", tool_name="add", input=value, error=unknown) for n, value in enumerate(inputs)
     )
-    assert trace.finish_reason == "tool-calls"
+    assert (trace.output, trace.finish_reason) == ("4", "stop")
     output: Any = trace.steps[0].output
     assert output["toolCalls"][1] == {"toolCallId": "c1", "toolName": "add", "arguments": '{"a": '}
-    assert trace.model_validate_json(trace.model_dump_json()) == trace
+    assert [step.kind for step in trace.steps] == ["model", *["tool"] * 8, "model"]
+    second = provider.seen[1]
+    assert second.step == 2
+    assert second.messages[:2] == provider.seen[0].messages
+    assert second.messages[2]["tool_calls"][2]["function"] == {"name": "add", "arguments": "{}"}
+    assert second.messages[3] == {"role": "tool", "tool_call_id": "c0", "content": unknown}
+
+
+async def test_the_last_step_is_the_answer() -> None:
+    """A model that never stops calling is stopped by its limit, which the trace says; that is graded, not an error."""
+    call = RequestedCall("c", "add", "{}")
+    provider = Provider([ModelReply(f"still {n}", "tool-calls", (call,)) for n in range(5)])
+    trace = await agent(provider, limits=Limits(max_steps=3)).run(CASE, case_id="sum", attempt=1)
+    assert (trace.output, trace.finish_reason, len(trace.tool_calls)) == ("still 2", "tool-calls", 3)
+    assert (trace.steps[-1].kind, trace.steps[-1].name, trace.steps[-1].input) == ("limit", "max_steps", 3)
+    assert len(provider.seen) == 3
+
+
+async def test_calls_over_the_limit_are_answered_with_an_error() -> None:
+    """They are not executed, but the model sees why and may still answer; grading sees them as observed calls."""
+    calls = tuple(RequestedCall(f"c{n}", "add", '{"n": 1}') for n in range(3))
+    provider = Provider([ModelReply("", "tool-calls", calls), ModelReply("done")])
+    trace = await agent(provider, limits=Limits(max_tool_calls=1)).run(CASE, case_id="sum", attempt=1)
+    errors = [call.error or "" for call in trace.tool_calls]
+    assert "unavailable" in errors[0]
+    assert all("limit of 1 tool calls is reached" in error for error in errors[1:])
+    assert trace.output == "done"
+    assert [step.name for step in trace.steps if step.kind == "limit"] == ["max_tool_calls"]
+
+
+async def test_usage_and_cost_are_summed_over_steps() -> None:
+    """A trial costs what all of its model calls cost; one without a known cost makes the sum unknown."""
+    call = RequestedCall("c", "add", "{}")
+    usage = Usage(input_tokens=1000, output_tokens=100)
+    for second, total in ((usage, 0.006), (Usage(), None)):
+        provider = Provider([ModelReply("", "tool-calls", (call,), usage=usage), ModelReply("4", usage=second)])
+        trace = await agent(provider, price=Price(input=2, output=10)).run(CASE, case_id="sum", attempt=1)
+        assert trace.cost_usd == (None if total is None else pytest.approx(total))
+    assert trace.usage == usage
 
 
 async def test_provider_failure_leaves_the_trial() -> None:
@@ -132,7 +173,7 @@ async def test_closing_closes_the_client() -> None:
 async def test_a_model_spec_builds_a_chat_agent() -> None:
     """From the spec alone, with real clocks, against a mock."""
     spec = ModelAgent(name="m", model="mock/script", mock=Mock(script=(ScriptedReply(text="4"),)))
-    asking = build_agent(spec, MockClient(spec))
+    asking = build_agent(spec, MockClient(spec), Toolbox())
     trace = await asking.run(CASE, case_id="sum", attempt=1)
     await asking.close()
     assert (trace.output, trace.model, trace.usage.input_tokens) == ("4", "mock/script", 4)

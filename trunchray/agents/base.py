@@ -6,6 +6,7 @@ from typing import Protocol
 
 from trunchray.adapters.models.base import ModelClient
 from trunchray.agents.chat import ChatAgent
+from trunchray.agents.toolbox import Toolbox
 from trunchray.core.agent import AgentSpec, ModelAgent
 from trunchray.core.case import CaseInput
 from trunchray.core.trial import Trace
@@ -27,8 +28,8 @@ class Agent(Protocol):
         ...
 
 
-def build_agent(spec: AgentSpec, client: ModelClient) -> Agent:
+def build_agent(spec: AgentSpec, client: ModelClient, toolbox: Toolbox) -> Agent:
     """The behaviour of a spec."""
     match spec:
         case ModelAgent():
-            return ChatAgent(spec, client)
+            return ChatAgent(spec, client, toolbox)

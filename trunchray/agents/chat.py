@@ -1,35 +1,36 @@
-"""A model, asked directly: system prompt and prompt in, answer out."""
+"""A model with tools: prompts in, its calls executed, until it answers without calling or a limit is reached."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
 
-from pydantic import JsonValue
-
-from trunchray.adapters.models import json_text
-from trunchray.adapters.models.base import ModelClient, ModelReply, ModelRequest, RequestedCall
-from trunchray.adapters.models.retry import Completed, complete_with_retries
-from trunchray.core.agent import ModelAgent, Price
+from trunchray.adapters.models.base import ModelClient, ModelRequest, RequestedCall, ToolDefinition
+from trunchray.adapters.models.retry import complete_with_retries
+from trunchray.adapters.sandbox.tools import ToolOutcome
+from trunchray.agents.conversation import Conversation, opening
+from trunchray.agents.toolbox import Toolbox, TrialTools
+from trunchray.core.agent import ModelAgent
 from trunchray.core.case import CaseInput
-from trunchray.core.trial import Step, ToolCall, Trace, Usage
+from trunchray.core.trial import Trace
 
 
 class ChatAgent:
-    """Puts a case's prompts to one model and records what it answers.
+    """Puts a case's prompts to one model, executes the tools it calls, and records everything.
 
-    A tool call ends the trial: it is recorded as refused, and what it is worth is for grading to say. `clock` is
-    monotonic, in seconds; `sleep` and `uniform` are how waits between tries pass and are drawn.
+    The calls of one reply run concurrently. Reaching a limit is the model's doing and ends in grading: after
+    `max_steps` model calls the last reply is the answer; calls over `max_tool_calls` are answered with an error, and
+    the model may still answer within its steps. `clock` is monotonic, in seconds; `sleep` and `uniform` are how waits
+    between tries pass and are drawn.
     """
 
     def __init__(
         self,
         spec: ModelAgent,
         client: ModelClient,
+        toolbox: Toolbox,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -37,6 +38,7 @@ class ChatAgent:
     ) -> None:
         self._spec = spec
         self._client = client
+        self._toolbox = toolbox
         self._clock = clock
         self._sleep = sleep
         self._uniform = uniform
@@ -46,99 +48,58 @@ class ChatAgent:
 
         Raises:
             ProviderError: the provider failed, also after retries.
+            ToolError: the process of the trial's tools died.
+            SandboxError: it could not be started.
         """
-        talk = _Conversation(self._spec, opening(case))
-        reply = await self._ask(talk, case_id, attempt)
-        talk.refuse(reply.tool_calls)
-        return talk.trace(reply)
+        talk = Conversation(self._spec, opening(case))
+        offered = self._toolbox.definitions(case.tools)
+        tools = self._toolbox.open(case.tools)
+        try:
+            while await self._step(talk, offered, tools, case_id, attempt):
+                pass
+        finally:
+            await tools.close()
+        return talk.trace()
 
     async def close(self) -> None:
         """Close the client."""
         await self._client.close()
 
-    async def _ask(self, talk: _Conversation, case_id: str, attempt: int) -> ModelReply:
-        request = ModelRequest(
-            tuple(talk.messages), self._spec.limits.max_output_tokens, case_id, attempt, step=len(talk.replies) + 1
-        )
+    async def _step(
+        self, talk: Conversation, offered: tuple[ToolDefinition, ...], tools: TrialTools, case_id: str, attempt: int
+    ) -> bool:
+        """One model call and the tool calls it asks for; whether another step follows."""
+        before = tuple(talk.messages)
+        step = len(talk.replies) + 1
+        request = ModelRequest(before, self._spec.limits.max_output_tokens, case_id, attempt, step=step, tools=offered)
         started = self._clock()
         completed = await complete_with_retries(
             self._client, request, self._spec.pacing, clock=self._clock, sleep=self._sleep, uniform=self._uniform
         )
-        talk.record(request, completed, self._clock() - started)
-        return completed.reply
+        talk.replied(request, completed, self._clock() - started)
+        calls = completed.reply.tool_calls
+        if not calls:
+            return False
+        started = self._clock()
+        outcomes = await self._execute(talk, calls, tools, before)
+        talk.answered(calls, outcomes, self._clock() - started)
+        if step == self._spec.limits.max_steps:
+            talk.limited("max_steps", step)
+            return False
+        return True
+
+    async def _execute(
+        self, talk: Conversation, calls: Sequence[RequestedCall], tools: TrialTools, before: Sequence[dict[str, object]]
+    ) -> list[ToolOutcome]:
+        """What came of each call, in order; those over the limit are not executed."""
+        limit = self._spec.limits.max_tool_calls
+        allowed = max(0, limit - len(talk.calls))
+        if len(calls) > allowed:
+            talk.limited("max_tool_calls", limit)
+        outcomes = await asyncio.gather(*(tools.call(call, before) for call in calls[:allowed]))
+        return [*outcomes, *(_over_limit(call, limit) for call in calls[allowed:])]
 
 
-def opening(case: CaseInput) -> list[dict[str, Any]]:
-    """The chat messages a case begins with."""
-    system = [] if case.system_prompt is None else [{"role": "system", "content": case.system_prompt}]
-    return [*system, {"role": "user", "content": case.prompt}]
-
-
-def cost(usage: Usage, price: Price | None) -> float | None:
-    """US dollars; None when the price or the number of tokens is unknown."""
-    if price is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    return (usage.input_tokens * price.input + usage.output_tokens * price.output) / 1e6
-
-
-@dataclass(slots=True)
-class _Conversation:
-    """What has been said in one trial. `seconds` and `waited` are the time in requests, and between them."""
-
-    spec: ModelAgent
-    messages: list[dict[str, Any]]
-    replies: list[ModelReply] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
-    retries: int = 0
-    waited: float = 0
-    seconds: float = 0
-
-    def record(self, request: ModelRequest, completed: Completed, elapsed: float) -> None:
-        """One model call, `elapsed` seconds long with all its tries and waits."""
-        self.replies.append(completed.reply)
-        self.steps.append(_model_step(self.spec.model, request, completed.reply))
-        self.retries += completed.retries
-        self.waited += completed.waited
-        self.seconds += max(0.0, elapsed - completed.waited)
-
-    def refuse(self, calls: tuple[RequestedCall, ...]) -> None:
-        """Calls of tools that the model was never offered."""
-        self.calls += [_observed(call, error=f"tool {call.name!r} is not available") for call in calls]
-
-    def trace(self, last: ModelReply) -> Trace:
-        costs = [cost(reply.usage, self.spec.price) for reply in self.replies]
-        known = [usd for usd in costs if usd is not None]
-        return Trace(
-            output=last.text,
-            finish_reason=last.finish_reason,
-            tool_calls=tuple(self.calls),
-            steps=tuple(self.steps),
-            usage=sum((reply.usage for reply in self.replies[1:]), self.replies[0].usage),
-            cost_usd=sum(known) if len(known) == len(costs) else None,
-            model=last.model,
-            request_id=last.request_id,
-            retries=self.retries,
-            waited=self.waited,
-            model_seconds=self.seconds,
-        )
-
-
-def _observed(call: RequestedCall, *, error: str) -> ToolCall:
-    parsed = json_text.parse_arguments(call.arguments)
-    return ToolCall(tool_call_id=call.id, tool_name=call.name, input=parsed, error=error)
-
-
-def _model_step(model: str, request: ModelRequest, reply: ModelReply) -> Step:
-    """The request in numbers (its messages are in the release), the reply in full."""
-    asked: dict[str, JsonValue] = {"messages": len(request.messages), "maxOutputTokens": request.max_output_tokens}
-    said: dict[str, JsonValue] = {
-        "text": reply.text,
-        "finishReason": reply.finish_reason,
-        "usage": reply.usage.model_dump(mode="json", exclude_none=True),
-    }
-    if reply.tool_calls:
-        said["toolCalls"] = [
-            {"toolCallId": call.id, "toolName": call.name, "arguments": call.arguments} for call in reply.tool_calls
-        ]
-    return Step(kind="model", name=model, input=asked, output=said)
+def _over_limit(call: RequestedCall, limit: int) -> ToolOutcome:
+    error = f"The limit of {limit} tool calls is reached; this call was not executed. Answer without further calls."
+    return ToolOutcome(call.arguments, {"type": "error-text", "value": error}, error=error, invalid=True)

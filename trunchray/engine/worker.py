@@ -15,11 +15,14 @@ from typing import Any
 from pydantic_core import to_json
 
 from trunchray.adapters import parts
+from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
+from trunchray.adapters.sandbox.tools import ToolModule
 from trunchray.agents.base import Agent, build_agent
+from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
@@ -66,6 +69,7 @@ class Worker:
         self._shards = {shard.id: shard for shard in self._plan.shards}
         self._sandbox = EvaluatorSandbox(slots=place.slots)
         self._grader = Grader(_modules(release), self._sandbox)
+        self._toolbox = Toolbox(_tools(release))
         self._agents: dict[str, Agent] = {}
         self._runners: dict[str, TrialRunner] = {}
         self._permits: dict[str, asyncio.Semaphore] = {}
@@ -162,7 +166,7 @@ class Worker:
     def _runner(self, spec: AgentSpec) -> TrialRunner:
         if spec.name not in self._runners:
             replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
-            agent = build_agent(spec, build_client(spec, environ=os.environ, replay=replay))
+            agent = build_agent(spec, build_client(spec, environ=os.environ, replay=replay), self._toolbox)
             self._agents[spec.name] = agent
             self._permits[spec.name] = asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight))
             self._runners[spec.name] = TrialRunner(agent, spec.digest, self._grader, self._place.name)
@@ -189,6 +193,17 @@ class Worker:
             kept.append(PartRef(path=path, rows=len(found), sha256=sha))
             rows |= {key: (outcome, tokens) for key, outcome, tokens in found if key in planned}
         return kept, rows, damaged
+
+
+def _tools(release: StoredRelease) -> Mapping[str, Tool]:
+    codes = {sha: release.module(sha) for sha in {entry.module for entry in release.release.tools}}
+    return {
+        entry.name: Tool(
+            ToolDefinition(entry.name, entry.description, entry.input_schema),
+            ToolModule(entry.module, codes[entry.module]),
+        )
+        for entry in release.release.tools
+    }
 
 
 def _modules(release: StoredRelease) -> Mapping[str, SandboxModule]:
