@@ -21,7 +21,7 @@ open();
 const stream = requests();
 send("{}");
 const first = receiveWithHead();
-if (first) await start(first.head, first.body);
+if (first) start(first.head, first.body);
 
 async function start({ modules, examine }, body) {
   const codes = cut(body, modules);

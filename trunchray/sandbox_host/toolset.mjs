@@ -79,7 +79,7 @@ export function toolset(write, globals) {
       return [["type", "is 'dynamic', a tool whose schema is unknown before it runs; write it with tool() of 'ai'"]];
     }
     if (type !== undefined && type !== "function") {
-      return [["type", `is ${stringify(type)}, a tool of one provider; a benchmark's tools must run everywhere, so write it with tool() of 'ai'`]];
+      return [["type", `is ${stringify(type)}, a tool that one provider alone has; write it with tool() of 'ai'`]];
     }
     const flaws = [];
     if (typeof description === "string" ? !description.trim() : description === undefined) {
@@ -126,7 +126,7 @@ export function toolset(write, globals) {
     for (const name of Object.keys(tools)) {
       const { flaws: own, description, schema } = await examined(module, tools[name]);
       for (const [field, message] of own) flaws.push([name, field, message]);
-      found.push({ name, description: description ?? null, inputSchema: schema === undefined ? null : parse(schema) });
+      found.push({ name, description: typeof description === "string" ? description : null, inputSchema: schema === undefined ? null : parse(schema) });
     }
     return stringify({ flaws, tools: found });
   }

@@ -167,9 +167,15 @@ def _parsed(reply: bytes) -> tuple[int, dict[str, Any]]:
 def _object(reply: bytes) -> dict[str, Any]:
     """A host is not believed to keep the protocol: code that breaks out of its realm can write replies."""
     try:
-        parsed: Any = json.loads(reply)
+        parsed: Any = json.loads(reply, parse_int=_number)
     except (ValueError, RecursionError):
         parsed = None
     if not isinstance(parsed, dict):
         raise ProcessFailure("the process broke its protocol")
     return cast("dict[str, Any]", parsed)
+
+
+def _number(text: str) -> int | float:
+    """JavaScript writes large floats like whole numbers; as such they would be others, and no canonical JSON."""
+    number = int(text) if len(text) < 20 else float(text)
+    return number if abs(number) < 1 << 53 else float(text)

@@ -56,16 +56,21 @@ async def inspect_tools(code: bytes, *, deadline: float = DEADLINE) -> ToolInspe
     try:
         process, reports = await loaded([code], heap_mb=_HEAP_MB, deadline=deadline, examine=True)
         await process.close()
-        return _read(reports[0])
+        return _read(reports)
     except ProcessFailure as e:
         return ToolInspection(flaws=(ToolFlaw("", "", _explained(e, deadline)),))
 
 
-def _read(report: dict[str, Any]) -> ToolInspection:
-    return ToolInspection(
-        tuple(FoundTool(tool["name"], tool["description"], tool["inputSchema"]) for tool in report["tools"]),
-        tuple(ToolFlaw(*flaw) for flaw in report["flaws"]),
-    )
+def _read(reports: list[dict[str, Any]]) -> ToolInspection:
+    """The report on the only module. Code that breaks out of its realm could have written something else."""
+    try:
+        (report,) = reports
+        return ToolInspection(
+            tuple(FoundTool(tool["name"], tool["description"], tool["inputSchema"]) for tool in report["tools"]),
+            tuple(ToolFlaw(*flaw) for flaw in report["flaws"]),
+        )
+    except (KeyError, TypeError, ValueError) as e:
+        raise ProcessFailure("the process broke its protocol") from e
 
 
 def _explained(failure: ProcessFailure, deadline: float) -> str:

@@ -1,0 +1,2 @@
+await new Promise(() => {});
+export default { id: "a", prompt: "p", evaluate: { kind: "non_empty" } };
