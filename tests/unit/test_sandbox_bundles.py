@@ -33,9 +33,9 @@ ERRORS = """✘ [ERROR] Could not resolve "./evals/nope.ts"
 """
 
 
-def test_errors_have_their_file_and_line() -> None:
+def test_errors_have_their_file_and_line(tmp_path: Path) -> None:
     """A location is optional, hints and excerpts are dropped."""
-    assert list(esbuild._problems(ERRORS)) == [
+    assert list(esbuild._problems(ERRORS, tmp_path / "benchmark", tmp_path)) == [
         Problem("", 0, "", 'Could not resolve "./evals/nope.ts": there is no such file'),
         Problem("evals/odd name:1.ts", 12, "", 'Expected identifier but found ","'),
         Problem(

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox
+from trunchray.adapters.sandbox.launcher import sandbox_level
 
 
-def children() -> set[int]:
-    """The processes that this one has started and not yet reaped."""
-    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return {int(pid) for task in tasks for pid in (task / "children").read_text().split()}
+def descendants(pid: int) -> set[int]:
+    """The processes below this one, those that have ended and were not reaped included."""
+    below: set[int] = set()
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
+            below |= {int(child) for child in (task / "children").read_text().split()}
+    return below.union(*map(descendants, below))
+
+
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
 
 
 @pytest.fixture
 async def sandbox() -> AsyncIterator[EvaluatorSandbox]:
     """Two slots and short patience; whatever a test did, no process is left at its end."""
-    before = children()
+    sandbox_level()  # the process that starts all others stays
+    before = descendants(os.getpid())
     sandbox = EvaluatorSandbox(slots=2, deadline=1.5)
     yield sandbox
     await sandbox.close()
-    assert children() <= before
+    assert descendants(os.getpid()) <= before

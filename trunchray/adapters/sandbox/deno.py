@@ -10,6 +10,8 @@ from pathlib import Path
 
 from deno import find_deno_bin
 
+from trunchray.adapters.sandbox.launcher import libraries
+from trunchray.adapters.sandbox.walls import Walls
 from trunchray.errors import UsageError
 
 HOSTS = Path(__file__).parents[2] / "sandbox_host"
@@ -61,8 +63,7 @@ def deno_version() -> str:
 def sandbox_command(host: str, reply_pipe: int, *, heap_mb: int) -> list[str]:
     """The command that runs `sandbox_host/<host>` without permissions; it may write to its reply pipe alone.
 
-    `reply_pipe` is the number of an inherited file descriptor, the write end of a pipe. This is the one place to put
-    another wall in front of Deno.
+    `reply_pipe` is the number of an inherited file descriptor, the write end of a pipe.
     """
     flags = f"--max-old-space-size={heap_mb},--disallow-code-generation-from-strings"
     return [
@@ -82,6 +83,18 @@ def sandbox_command(host: str, reply_pipe: int, *, heap_mb: int) -> list[str]:
         str(HOSTS / host),
         str(reply_pipe),
     ]
+
+
+def sandbox_walls(readable: tuple[str, ...] = (), *, data_bytes: int, resident_bytes: int, cpu_seconds: int) -> Walls:
+    """The walls around Deno: it may run itself, read our JavaScript and what is `readable`, and write nothing."""
+    program = os.path.realpath(binary())
+    return Walls(
+        execute=(program, *libraries(program)),
+        read=("/etc/ld.so.cache", str(HOSTS), *readable),
+        data_bytes=data_bytes,
+        resident_bytes=resident_bytes,
+        cpu_seconds=cpu_seconds,
+    )
 
 
 def install_environment(home: Path) -> dict[str, str]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trunchray.adapters.sandbox.esbuild_binary import ESBUILD_VERSION, esbuild_binary
+from trunchray.adapters.sandbox.launcher import run
 from trunchray.adapters.sandbox.metafile import Metafile
+from trunchray.adapters.sandbox.walls import Walls
 from trunchray.core.digest import sha256
 from trunchray.errors import AuthoringError, Problem
 
@@ -31,8 +32,13 @@ _FLAGS = (
     "--log-limit=0",
     "--color=false",
 )
-_error = re.compile(r"✘ \[ERROR\] (?P<message>.*)\n(?:\n    (?P<path>.+?):(?P<row>\d+):\d+:\n)?")
+_error = re.compile(
+    r"✘ \[ERROR\] (?P<message>.*)\n"
+    r"(?:\n    (?P<path>.+?):(?P<row>\d+):\d+:\n"
+    r"(?:.*?│ (?P<line>.*)\n.*?╵ (?P<before> *)(?P<mark>~+))?)?"
+)
 _unresolved = re.compile(r'Could not resolve "(.*)"')
+_unreadable = re.compile(r'Cannot read (?:file|directory) "(.*)": permission denied')
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,7 @@ def bundle(entries: Sequence[str], *, working_dir: Path, root: Path) -> dict[str
     # esbuild reports paths without symbolic links.
     working_dir, root = Path(os.path.realpath(working_dir)), Path(os.path.realpath(root))
     with tempfile.TemporaryDirectory(prefix="trunchray-bundle-") as folder:
-        _run(names, working_dir, Path(folder))
+        _run(names, working_dir, root, Path(os.path.realpath(folder)))
         meta = Metafile(json.loads((Path(folder) / "meta.json").read_bytes()), working_dir=working_dir, root=root)
         problems = [problem for number in range(len(names)) for problem in meta.problems(f"{number}.js")]
         if problems:
@@ -73,37 +79,71 @@ def bundle(entries: Sequence[str], *, working_dir: Path, root: Path) -> dict[str
         return {name: _bundle(meta, Path(folder) / f"{number}.js") for number, name in enumerate(names)}
 
 
-def _run(names: Sequence[str], working_dir: Path, output: Path) -> None:
+def _run(names: Sequence[str], working_dir: Path, root: Path, output: Path) -> None:
     """Write `<number of the entry>.js` for each, and `meta.json`."""
+    command = _command(names, output)
     try:
-        done = subprocess.run(
-            _command(names, output),
-            cwd=working_dir,
-            env={},  # NODE_PATH and the like would change what is found
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            timeout=_TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as e:
+        # An environment with NODE_PATH and the like would change what is found.
+        done = run(command, cwd=str(working_dir), env={}, walls=_walls(command[0], root, output), timeout=_TIME_LIMIT)
+    except TimeoutError as e:
         raise AuthoringError([Problem(names[0], 0, "", f"bundling took more than {_TIME_LIMIT} s")]) from e
-    if done.returncode != 0:
-        problems = list(_problems(done.stderr))
-        raise AuthoringError(problems or [Problem(names[0], 0, "", f"bundling failed: {done.stderr.strip()[-500:]}")])
+    if done.code != 0:
+        errors = done.output.decode(errors="replace")
+        problems = list(_problems(errors, working_dir, root))
+        raise AuthoringError(problems or [Problem(names[0], 0, "", f"bundling failed: {errors.strip()[-500:]}")])
+
+
+def _walls(program: str, root: Path, output: Path) -> Walls:
+    """Sources may name any file, and esbuild reads it: with these, only what is in the repository."""
+    return Walls(
+        execute=(program,),
+        read=(str(root),),
+        write=(str(output),),
+        data_bytes=4 << 30,
+        resident_bytes=4 << 30,
+        cpu_seconds=4 * _TIME_LIMIT,
+        file_bytes=1 << 30,
+        open_files=1024,
+    )
 
 
 def _command(names: Sequence[str], output: Path) -> list[str]:
-    """The one place to put a wall in front of esbuild, which reads whatever the sources name."""
     # "./" because a bare name could be a package or an option.
     entries = [f"{number}=./{name}" for number, name in enumerate(names)]
     return [str(esbuild_binary()), *_FLAGS, f"--outdir={output}", f"--metafile={output / 'meta.json'}", *entries]
 
 
-def _problems(errors: str) -> Iterator[Problem]:
+def _problems(errors: str, working_dir: Path, root: Path) -> Iterator[Problem]:
     for found in _error.finditer(errors):
-        yield Problem(found["path"] or "", int(found["row"] or 0), "", _explained(found["message"]))
+        path, message = found["path"] or "", found["message"]
+        target = _target(message, working_dir, path)
+        if target is None or target.is_relative_to(root):
+            yield Problem(path, int(found["row"] or 0), "", _explained(message))
+        elif path:
+            what = f"imports {_written(found)!r}: lies outside the repository; copy what you need into it"
+            yield Problem(path, int(found["row"]), "", what)
+        elif (working_dir / (name := _named(message))).is_file():
+            yield Problem(name, 0, "", "lies outside the repository; copy the file into it")
+
+
+def _target(message: str, working_dir: Path, importer: str) -> Path | None:
+    """The file that could not be had, where it really is; None when the message is about none."""
+    if (found := _unreadable.fullmatch(message)) is not None:
+        return Path(os.path.realpath(working_dir / found[1]))
+    if (found := _unresolved.fullmatch(message)) is not None and found[1].startswith((".", "/")):
+        return Path(os.path.realpath(working_dir / Path(importer).parent / found[1]))
+    return None
+
+
+def _written(found: re.Match[str]) -> str:
+    """How the source names what the error is about: esbuild underlines it."""
+    start = len(found["before"])
+    return found["line"][start : start + len(found["mark"])].strip("\"'`")
+
+
+def _named(message: str) -> str:
+    """The path in a message, relative to the working directory."""
+    return os.path.normpath(message.split('"')[1])
 
 
 def _explained(message: str) -> str:

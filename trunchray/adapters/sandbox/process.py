@@ -11,21 +11,23 @@ import asyncio
 import contextlib
 import fcntl
 import os
-import resource
 import shutil
-import signal
-import subprocess
 import tempfile
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
-from typing import IO, Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
-from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT, sandbox_command
+from trunchray.adapters.sandbox.child import Child
+from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT, sandbox_command, sandbox_walls
+from trunchray.adapters.sandbox.launcher import start
 
 T = TypeVar("T")
 
 _HEADER = 4
+_REPLY_PIPE = 3
+"""The number that the reply pipe has in the process."""
 _LOG_KEPT = 4096
+_LAST_BREATH = 1.0  # seconds, from closing the reply pipe to the end
 
 
 class ProcessFailure(Exception):
@@ -64,20 +66,29 @@ class Bounds:
     """Bytes."""
     pipe_bytes: int = 1 << 16
     """Of each pipe; more is worth its memory where frames have megabytes."""
+    extra_mb: int = 290
+    """Memory besides the heap: array buffers, and what Deno itself needs."""
+    readable: tuple[str, ...] = ()
+    """Absolute paths that the operating system lets it read besides its own program; Deno's permissions stay."""
 
     @property
     def data_bytes(self) -> int:
-        """Anonymous memory: the heap, the 560 MB without which Deno does not start, and room for array buffers."""
-        return (self.heap_mb + 850) << 20
+        """Anonymous memory: heap, what comes beside it, and the 560 MB that V8 reserves for code without using it."""
+        return (self.heap_mb + self.extra_mb + 560) << 20
+
+    @property
+    def resident_bytes(self) -> int:
+        """Physical memory, where only that can be watched."""
+        return (self.heap_mb + self.extra_mb) << 20
 
 
 class SandboxProcess:
-    """A Deno without permissions, in its own session; made by `start`."""
+    """A Deno without permissions, in its own session and behind the walls of this machine; made by `start`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], replies: int, bounds: Bounds) -> None:
-        self._process = process
-        self._requests, self._output = (stream.fileno() for stream in _streams(process))
-        self._replies = replies
+    def __init__(self, child: Child, pipes: tuple[int, int, int], bounds: Bounds) -> None:
+        """`pipes` are our ends of its stdin, its output and its replies."""
+        self._child = child
+        self._requests, self._output, self._replies = pipes
         self._bounds = bounds
         self._received = bytearray()
         self._log = bytearray()
@@ -85,11 +96,11 @@ class SandboxProcess:
         self._news = asyncio.Event()
         self._reaped: asyncio.Future[int] | None = None
         self._loop = asyncio.get_running_loop()
-        for readable, callback in ((replies, self._on_reply), (self._output, self._on_output)):
-            os.set_blocking(readable, False)
-            self._loop.add_reader(readable, callback)
-        os.set_blocking(self._requests, False)
-        for pipe in (replies, self._requests):
+        for pipe in pipes:
+            os.set_blocking(pipe, False)
+        self._loop.add_reader(self._replies, self._on_reply)
+        self._loop.add_reader(self._output, self._on_output)
+        for pipe in (self._replies, self._requests):
             _resize(pipe, bounds.pipe_bytes)
 
     @classmethod
@@ -109,8 +120,7 @@ class SandboxProcess:
         """
         directory = tempfile.mkdtemp(prefix="trunchray-sandbox-")
         try:
-            process, replies = _spawn(host, bounds, directory, environment)
-            self = cls(process, replies, bounds)
+            self = cls(*_spawn(host, bounds, directory, environment), bounds)
             await self._within(deadline, self._next_reply())
         finally:
             # An empty working directory is needed at the start only; removed now, it cannot be left behind later.
@@ -125,7 +135,7 @@ class SandboxProcess:
     @property
     def pid(self) -> int:
         """Also the id of its process group."""
-        return self._process.pid
+        return self._child.pid
 
     async def call(self, payload: bytes, deadline: float) -> bytes:
         """One request and its reply, within `deadline` seconds.
@@ -250,64 +260,62 @@ class SandboxProcess:
         with contextlib.suppress(BlockingIOError):
             while self._reaped is None and (chunk := os.read(self._output, _LOG_KEPT)):
                 self._log = (self._log + chunk)[-_LOG_KEPT:]
-        await self.close()
-        code = self._process.returncode
+        code = await asyncio.shield(self._kill(grace=_LAST_BREATH))
         how = f"signal {-code}" if code < 0 else f"exit code {code}"
         return ProcessDied(f"the process ended with {how}", log=self.log, code=code)
 
-    def _kill(self) -> asyncio.Future[int]:
+    def _kill(self, *, grace: float = 0) -> asyncio.Future[int]:
+        """Its end: at once, or up to `grace` seconds later, so that it is its own."""
         if self._reaped is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            if not grace:
+                self._child.kill()
             for pipe in (self._replies, self._output):
                 self._loop.remove_reader(pipe)
-            os.close(self._replies)
-            for stream in _streams(self._process):
-                stream.close()
+            for pipe in (self._requests, self._output, self._replies):
+                os.close(pipe)
             # A thread reaps it even when whoever waits here is cancelled.
-            self._reaped = self._loop.run_in_executor(None, self._process.wait)
+            self._reaped = self._loop.run_in_executor(None, _end_of, self._child, grace)
         return self._reaped
+
+
+def _end_of(child: Child, grace: float) -> int:
+    if grace:
+        with contextlib.suppress(TimeoutError):
+            return child.wait(grace)
+        child.kill()
+    return child.wait()
 
 
 def _spawn(
     host: str, bounds: Bounds, directory: str, environment: Mapping[str, str]
-) -> tuple[subprocess.Popen[bytes], int]:
-    """The running process and the read end of its reply pipe."""
-    replies, reply_pipe = os.pipe()
+) -> tuple[Child, tuple[int, int, int]]:
+    """The running process, and our ends of its stdin, its output and its replies."""
+    pipes = [os.pipe() for _ in range(3)]
+    (stdin, requests), (output, stdout), (replies, reply_pipe) = pipes
     try:
-        process = subprocess.Popen(
-            sandbox_command(host, reply_pipe, heap_mb=bounds.heap_mb),
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            pass_fds=[reply_pipe],
+        child = start(
+            sandbox_command(host, _REPLY_PIPE, heap_mb=bounds.heap_mb),
+            [stdin, stdout, stdout, reply_pipe],
             cwd=directory,
-            env=dict(environment),
-            start_new_session=True,
+            env=environment,
+            walls=sandbox_walls(
+                bounds.readable,
+                data_bytes=bounds.data_bytes,
+                resident_bytes=bounds.resident_bytes,
+                cpu_seconds=bounds.cpu_seconds,
+            ),
         )
     except BaseException:
-        os.close(replies)
+        for pipe in (requests, output, replies):
+            os.close(pipe)
         raise
     finally:
-        os.close(reply_pipe)
-    _limit(process.pid, bounds)
-    return process, replies
-
-
-def _limit(pid: int, bounds: Bounds) -> None:
-    if not hasattr(resource, "prlimit"):  # not Linux
-        return
-    with contextlib.suppress(ProcessLookupError):
-        resource.prlimit(pid, resource.RLIMIT_DATA, (bounds.data_bytes, bounds.data_bytes))
-        resource.prlimit(pid, resource.RLIMIT_CPU, (bounds.cpu_seconds, bounds.cpu_seconds))
+        for pipe in (stdin, stdout, reply_pipe):
+            os.close(pipe)
+    return child, (requests, output, replies)
 
 
 def _resize(pipe: int, size: int) -> None:
     if hasattr(fcntl, "F_SETPIPE_SZ"):  # Linux
         with contextlib.suppress(OSError):  # the user's pipes have their share of memory already
             fcntl.fcntl(pipe, fcntl.F_SETPIPE_SZ, size)
-
-
-def _streams(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
-    return cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
