@@ -12,7 +12,7 @@ from trunchray.frontends.benchmark.location import Location, locate
 from trunchray.frontends.benchmark.paths import bad_file, bad_module, bad_syntax, relative_to_module
 from trunchray.frontends.benchmark.place import Place
 from trunchray.frontends.benchmark.scaffold import scaffold
-from trunchray.frontends.benchmark.staging import MAX_FILE, Stage, staged
+from trunchray.frontends.benchmark.staging import LARGE_FILE, Stage, staged
 
 
 def write(folder: Path, *names: str) -> None:
@@ -108,12 +108,18 @@ class TestStaging:
         with staged(Location(tmp_path, tmp_path, None)) as stage:
             assert list(stage.directory.iterdir()) == []
 
-    def test_large_files_stay_behind(self, tmp_path):
-        """A file over the limit is named with its size when somebody asks for it."""
-        with (tmp_path / "big.jsonl").open("wb") as file:
-            file.truncate(MAX_FILE + 1)
+    def test_large_files_are_copied_when_they_are_asked_for(self, tmp_path):
+        """Data of any size can be used, by its name or by a link to it, and what nobody asks for is not copied."""
+        for name in ("big.jsonl", "unused.bin"):
+            with (tmp_path / name).open("wb") as file:
+                file.truncate(LARGE_FILE + 1)
+        (tmp_path / "link.jsonl").symlink_to("big.jsonl")
         with staged(Location(tmp_path, tmp_path, None)) as stage:
-            assert stage.missing("big.jsonl") == "has 50.0 MB; a file may have at most 50 MB"
+            assert not (stage.root / "big.jsonl").exists()
+            assert bad_file(stage, "link.jsonl") is None
+            assert bad_file(stage, "big.jsonl") is None
+            assert (stage.root / "link.jsonl").stat().st_size == LARGE_FILE + 1
+            assert not (stage.root / "unused.bin").exists()
 
     def test_links_inside_are_kept_and_links_outside_are_not(self, tmp_path):
         """A link works in the stage as it does in the repository, unless it leaves it."""

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from trunchray.adapters.releases import StoredRelease
 
 
+_WHERE = "The benchmark's folder, its config file, or git+https://…@<commit>#<path>."
+
+
 def register(app: typer.Typer) -> None:
     app.command()(init)
     app.command("compile")(compile_)
@@ -50,7 +53,7 @@ def init(
 
 
 def compile_(
-    path: Annotated[Path, typer.Argument(metavar="PATH", help="The benchmark's folder, or its config file.")],
+    path: Annotated[str, typer.Argument(metavar="PATH|GIT", help=_WHERE)],
     config: Annotated[str | None, typer.Option(metavar="REL", help="A config file inside PATH.")] = None,
     out: Annotated[str, typer.Option(metavar="URI", help="Where releases are kept.")] = "releases",
     json: Json = False,
@@ -109,7 +112,7 @@ def verify(
     output = Output(as_json=json)
     differences = verify_release(release)
     if differences:
-        raise ReleaseError("\n".join([f"{release} is damaged:", *differences]))
+        raise ReleaseError("\n".join([f"{release} is not a whole release:", *differences]))
     output.result({"release": release, "ok": True}, lambda console: console.print(f"{release}: whole"))
 
 
@@ -117,12 +120,13 @@ def _open(target: str) -> StoredRelease:
     """A stored release, or one made in memory from a repository."""
     from trunchray.adapters.releases import open_release
     from trunchray.adapters.store import Store
+    from trunchray.frontends.benchmark.checkout import is_git_address
 
-    if "://" in target or Store(target).exists("release.json"):
+    if not is_git_address(target) and ("://" in target or Store(target).exists("release.json")):
         return open_release(target)
     from trunchray.frontends.benchmark.compiler import compile_to
 
-    return compile_to(Path(target), "memory://trunchray-inspect")
+    return compile_to(target, "memory://trunchray-inspect")
 
 
 def _described(stored: StoredRelease) -> dict[str, JsonValue]:

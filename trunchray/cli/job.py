@@ -19,6 +19,7 @@ from trunchray.core.run import RunSpec, Selection, default_run_id
 from trunchray.engine.launch import Launch
 from trunchray.engine.run import Observer
 from trunchray.errors import UsageError
+from trunchray.frontends.benchmark.checkout import is_git_address
 from trunchray.frontends.benchmark.compiler import compile_to
 from trunchray.frontends.run_config import (
     ModelConfig,
@@ -122,6 +123,8 @@ def _chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelCo
 
 def _release(location: str, out: str) -> StoredRelease:
     """The release at a location; a repository is compiled to `<out>/.releases` first."""
+    if is_git_address(location):
+        return compile_to(location, f"{out}/.releases")
     store = Store(location)
     if "://" in location or store.exists("release.json"):
         return open_release(location)

@@ -105,13 +105,15 @@ class ReleaseCases(CamelFrozen):
 class Dependencies(CamelFrozen):
     """The npm packages of the bundles: none, or as the lockfile of kind `lockfile` pinned them, or whatever was newest.
 
-    `ai` and `zod` are the installed versions, None when the repository does not use them.
+    `ai` and `zod` are the installed versions, None when the repository does not use them. `packages` is SHA-256 over
+    name, version and hash of every installed package, None without any.
     """
 
     state: Literal["none", "locked", "unlocked"] = "none"
     lockfile: str | None = None
     ai: str | None = None
     zod: str | None = None
+    packages: Sha256 | None = None
 
 
 class ReleaseSource(CamelFrozen):

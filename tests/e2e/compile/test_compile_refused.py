@@ -34,17 +34,6 @@ def test_too_many_cases_are_refused_before_anything_is_written(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_data_file_over_the_limit_is_refused(tmp_path):
-    """A file too large to be staged is named with its size."""
-    evals = tmp_path / "evals"
-    evals.mkdir()
-    (evals / "a.ts").write_text('export default { id: "a", cases: "./a.jsonl", evaluate: { kind: "non_empty" } };')
-    with (evals / "a.jsonl").open("wb") as file:
-        file.truncate(60_000_000)
-    with pytest.raises(AuthoringError, match=r"cases: '\./a\.jsonl' has 60\.0 MB; a file may have at most 50 MB"):
-        compile_benchmark(tmp_path)
-
-
 def test_links_out_of_the_repository_are_refused(tmp_path):
     """Neither an entrypoint nor an import may lead to a file outside of the repository."""
     (tmp_path / "secret.ts").write_text('export default { id: "a", prompt: "p", evaluate: { kind: "non_empty" } };')

@@ -45,7 +45,7 @@ def _explained(problems: Iterable[Problem]) -> list[Problem]:
 
 def _package(problem: Problem, name: str) -> Problem:
     message = (
-        f"imports the npm package {shown(name)}; this version of trunchray does not install packages, "
-        "so copy what you need into the repository"
+        f"imports the npm package {shown(name)}, which is not installed; add it to the dependencies in package.json, "
+        "and update the lockfile"
     )
     return replace(problem, message=message)

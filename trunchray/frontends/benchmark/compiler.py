@@ -30,10 +30,12 @@ from trunchray.errors import AuthoringError, Problem
 from trunchray.frontends.benchmark.advice import warnings
 from trunchray.frontends.benchmark.bundles import bundle_all
 from trunchray.frontends.benchmark.cases import check_cases, too_many
+from trunchray.frontends.benchmark.checkout import opened
 from trunchray.frontends.benchmark.config import CONFIG, AuthoredConfig, config_without_file
+from trunchray.frontends.benchmark.dependencies.install import Installed, install
 from trunchray.frontends.benchmark.discovery import entrypoints, tool_modules
 from trunchray.frontends.benchmark.graders import read_graders
-from trunchray.frontends.benchmark.location import Location, locate
+from trunchray.frontends.benchmark.location import Location
 from trunchray.frontends.benchmark.modules import EvalModule, Reader, read_export, read_module
 from trunchray.frontends.benchmark.place import Place
 from trunchray.frontends.benchmark.source import source_of
@@ -56,8 +58,8 @@ class Compiled:
         return self.release.warnings
 
 
-def compile_benchmark(path: Path, *, config: str | None = None) -> Compiled:
-    """Compile the benchmark at `path`, a directory or a config file; `config` names a config inside a directory.
+def compile_benchmark(path: Path | str, *, config: str | None = None) -> Compiled:
+    """Compile the benchmark at `path`, a directory, a config file or a git address; `config` names one in a directory.
 
     Runs an event loop of its own, so it cannot be called from inside one.
 
@@ -65,10 +67,11 @@ def compile_benchmark(path: Path, *, config: str | None = None) -> Compiled:
         UsageError: there is no benchmark at `path`.
         AuthoringError: the benchmark is refused.
     """
-    return asyncio.run(_compile(locate(path, config)))
+    with opened(path, config) as location:
+        return asyncio.run(_compile(location))
 
 
-def compile_to(path: Path, out: str, *, config: str | None = None) -> StoredRelease:
+def compile_to(path: Path | str, out: str, *, config: str | None = None) -> StoredRelease:
     """Compile as `compile_benchmark` does, and store the release in its own folder below `out` (a path or URI).
 
     Raises:
@@ -82,6 +85,7 @@ def compile_to(path: Path, out: str, *, config: str | None = None) -> StoredRele
 async def _compile(location: Location) -> Compiled:
     found: list[Problem] = []
     with staged(location) as stage:
+        packages = install(stage)
         async with Inspector() as inspector:
             config = await _read_config(inspector, stage, location)
             modules, graders, tools = await _read_modules(inspector, stage, config, Place(location.config or ""), found)
@@ -90,7 +94,7 @@ async def _compile(location: Location) -> Compiled:
             chunks = [await _emit(inspector, module) for module in modules]
     cases = b"".join(chunks)
     evaluators = [grader for grader, _ in graders]
-    manifest = _manifest(location, config, modules, evaluators=evaluators, tools=tools, cases=cases)
+    manifest = _manifest(location, config, modules, evaluators=evaluators, tools=tools, cases=cases, packages=packages)
     return Compiled(manifest, cases, {grader.module: code for grader, code in graders} | tools.modules)
 
 
@@ -167,6 +171,7 @@ def _manifest(
     evaluators: Sequence[ReleaseEvaluator],
     tools: Tools,
     cases: bytes,
+    packages: Installed,
 ) -> Release:
     count = sum(1 for _ in CaseTable(cases))  # parses every line: what the sandbox wrote is what workers can read
     evals = [
@@ -191,8 +196,9 @@ def _manifest(
         evaluators=tuple(evaluators),
         transformers=tuple(_transformers(modules)),
         cases=ReleaseCases(count=count, sha256=sha256(cases), bytes=len(cases)),
+        dependencies=packages.dependencies,
         source=source_of(location),
         compiler=Compiler(trunchray=version("trunchray"), deno=deno_version(), esbuild=ESBUILD_VERSION),
-        warnings=tuple(line for module in modules for line in warnings(module.path, module.cases)),
+        warnings=(*packages.warnings, *(line for each in modules for line in warnings(each.path, each.cases))),
     )
     return sealed(release)

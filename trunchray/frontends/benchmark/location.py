@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from trunchray.core.release import ReleaseSource
 from trunchray.errors import UsageError
 
 CONFIG_NAMES = tuple(f"benchmark.config.{extension}" for extension in ("ts", "mts", "js", "mjs"))
@@ -15,12 +16,14 @@ MODULE_SUFFIXES = (".ts", ".mts", ".js", ".mjs")
 class Location:
     """`directory` is the benchmark directory and `root` the repository around it, both absolute and without links.
 
-    `config` is the config's name in `directory`, None when there is none.
+    `config` is the config's name in `directory`, None when there is none. `source` says where the files came from, None
+    when only the checkout around them can tell.
     """
 
     directory: Path
     root: Path
     config: str | None
+    source: ReleaseSource | None = None
 
 
 def locate(path: Path, config: str | None = None) -> Location:
@@ -38,7 +41,7 @@ def locate(path: Path, config: str | None = None) -> Location:
     else:
         chosen = _config_file(path)
     directory = (path if chosen is None else chosen.parent).resolve()
-    return Location(directory, _repository_root(directory), None if chosen is None else chosen.name)
+    return Location(directory, repository_root(directory), None if chosen is None else chosen.name)
 
 
 def _only_config(directory: Path) -> Path | None:
@@ -70,7 +73,7 @@ def _config_file(path: Path) -> Path:
     return path
 
 
-def _repository_root(directory: Path) -> Path:
+def repository_root(directory: Path) -> Path:
     """The nearest ancestor with `.git`, else the nearest with `package.json`, else the directory itself."""
     for marker in (".git", "package.json"):
         for ancestor in (directory, *directory.parents):

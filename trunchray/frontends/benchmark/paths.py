@@ -27,6 +27,7 @@ def bad_file(stage: Stage, path: str) -> str | None:
     target = stage.directory / path
     if not target.parent.resolve().is_relative_to(stage.root):
         return "leads out of the repository"
+    stage.bring(path)
     if not target.is_file():
         return stage.missing(path)
     return None if target.resolve().is_relative_to(stage.root) else "leads out of the repository"

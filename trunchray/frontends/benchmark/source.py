@@ -12,6 +12,8 @@ from trunchray.frontends.benchmark.location import Location
 
 def source_of(location: Location) -> ReleaseSource:
     """The remote, commit and state of the checkout around a benchmark; without git or a checkout, only the config."""
+    if location.source is not None:
+        return location.source
     commit = _git(location, "rev-parse", "HEAD")
     if commit is None:
         return ReleaseSource(config=location.config)

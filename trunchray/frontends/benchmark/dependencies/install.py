@@ -1,0 +1,167 @@
+"""The npm packages of a benchmark, in its stage: exactly those of the lockfile, or none of them."""
+
+from __future__ import annotations
+
+import platform
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from trunchray.adapters.sandbox.deno import deno_version
+from trunchray.adapters.sandbox.esbuild_binary import cache_directory
+from trunchray.adapters.sandbox.npm import install_packages
+from trunchray.core.digest import canonical, sha256
+from trunchray.core.release import Dependencies
+from trunchray.errors import AuthoringError, UsageError
+from trunchray.frontends.benchmark.dependencies.comparison import differences, installed, misplaced
+from trunchray.frontends.benchmark.dependencies.deno_lock import resolved_packages
+from trunchray.frontends.benchmark.dependencies.lock import LockRefused, Release
+from trunchray.frontends.benchmark.dependencies.project import Project, find_project, place_of
+from trunchray.frontends.benchmark.dependencies.request import Request, request
+from trunchray.frontends.benchmark.dependencies.shelf import PackageShelf, Record
+from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.staging import Stage
+
+_LAYOUT = 1
+"""Raised when entries of the cache change their form or content."""
+
+
+@dataclass(frozen=True)
+class Installed:
+    """What the release says of its packages, and what is doubtful about them."""
+
+    dependencies: Dependencies = field(default_factory=Dependencies)
+    warnings: tuple[str, ...] = ()
+
+
+def install(stage: Stage) -> Installed:
+    """Put the packages that a benchmark may import into its stage.
+
+    Raises:
+        AuthoringError: a dependency or the lockfile is refused, or is not what would be installed.
+        UsageError: the cache cannot be written.
+    """
+    project = find_project(stage)
+    if project is None:
+        return Installed()
+    wanted = request(project)
+    try:
+        record = _locked(project, wanted) if project.lock else _newest(project, wanted)
+    except OSError as e:
+        raise UsageError(
+            f"cannot install packages in the cache {cache_directory()} ({e}); set TRUNCHRAY_CACHE to another directory"
+        ) from e
+    return Installed(_described(project, record), () if project.lock else (_unlocked(project),))
+
+
+def _locked(project: Project, wanted: Request) -> Record:
+    shelf = PackageShelf(cache_directory() / "dependencies")
+    key = _key(wanted)
+    record = shelf.take(key, project.folder)
+    if record is None:
+        with _workshop() as folder:
+            shelf.put(key, Path(folder), _install(project, wanted, Path(folder)))
+        record = shelf.take(key, project.folder)
+    if record is None:
+        raise UsageError(f"the cache {cache_directory()} does not keep what is written to it; is its disk damaged?")
+    return record
+
+
+def _newest(project: Project, wanted: Request) -> Record:
+    """Without a lockfile every compilation resolves anew, so nothing is kept."""
+    with _workshop() as folder, tempfile.TemporaryDirectory(prefix="trunchray-packages-") as once:
+        shelf = PackageShelf(Path(once))
+        shelf.put("newest", Path(folder), _install(project, wanted, Path(folder)))
+        return shelf.take("newest", project.folder) or Record(())
+
+
+def _workshop() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="trunchray-install-")
+
+
+def _key(wanted: Request) -> str:
+    """What decides which files are installed, and nothing of where and by whom."""
+    files: dict[str, JsonValue] = {name: sha256(content) for name, content in wanted.files.items()}
+    machine = f"{platform.system()}-{platform.machine()}"  # some packages differ by platform
+    return sha256(canonical({"layout": _LAYOUT, "deno": deno_version(), "machine": machine, "files": files}))
+
+
+def _install(project: Project, wanted: Request, folder: Path) -> Record:
+    for name, content in wanted.files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+    outcome = install_packages(folder, frozen=wanted.frozen)
+    where = _lockfile_place(project) if project.lock else project.place(project.package)
+    if not outcome.done:
+        raise AuthoringError([where.problem(_failed(outcome.said))])
+    lockfile = folder / "deno.lock"
+    try:
+        resolved = resolved_packages(lockfile.read_bytes()) if lockfile.is_file() else {}
+    except LockRefused as e:
+        raise AuthoringError([where.problem(str(e))]) from e
+    if project.lock:
+        _check(project, wanted, folder, resolved, seeded=outcome.seeded)
+    return Record(tuple((name, version, digest) for (name, version), digest in sorted(resolved.items())))
+
+
+def _check(project: Project, wanted: Request, folder: Path, resolved: Mapping[Release, str], *, seeded: bool) -> None:
+    """Deno installs the newest versions, without an error, when it cannot use a lockfile.
+
+    Raises:
+        AuthoringError: what was installed is not what the lockfile says.
+    """
+    assert project.lock is not None  # noqa: S101
+    where = _lockfile_place(project)
+    optional = frozenset(
+        name
+        for manifest in project.manifests.values()
+        for name, (section, _) in manifest.dependencies.items()
+        if section == "optionalDependencies"
+    )
+    found = list(differences(project.lock, resolved)) or list(misplaced(folder, wanted.pins, optional))
+    if not found and not (seeded or wanted.frozen):
+        found = ["could not be used by the installer"]
+    if found:
+        advice = "; write the lockfile anew with its package manager, and commit it"
+        raise AuthoringError([where.problem(each + advice) for each in found])
+
+
+def _lockfile_place(project: Project) -> Place:
+    return place_of(project.stage, project.folder / (project.lockfile or ""))
+
+
+def _failed(said: str) -> str:
+    return (
+        f"its packages cannot be installed: {said}; correct names and versions, or see that the npm registry can be "
+        "reached (a registry of your own: set NPM_CONFIG_REGISTRY)"
+    )
+
+
+def _unlocked(project: Project) -> str:
+    message = (
+        "has dependencies but no lockfile, so compiling it another day may give another release; run "
+        "`npm install --package-lock-only` and commit package-lock.json"
+    )
+    return str(project.place(project.package).problem(message))
+
+
+def _described(project: Project, record: Record) -> Dependencies:
+    return Dependencies(
+        state="locked" if project.lock else "unlocked",
+        lockfile=project.lock.kind if project.lock else None,
+        ai=_version(project, record, "ai"),
+        zod=_version(project, record, "zod"),
+        packages=sha256(canonical([list(package) for package in record.packages])),
+    )
+
+
+def _version(project: Project, record: Record, name: str) -> str | None:
+    """The version that the benchmark's own imports get; else the only one there is."""
+    for member in dict.fromkeys((project.package, "")):
+        if found := installed(project.folder / member, name):
+            return found[1]
+    versions = {version for known, version, _ in record.packages if known == name}
+    return versions.pop() if len(versions) == 1 else None

@@ -1,0 +1,83 @@
+"""What a lockfile says, whichever package manager wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class LockRefused(Exception):
+    """A lockfile, or one thing in it, that is not honoured; the message says why and what to do instead."""
+
+
+FOREIGN = "does not come from the registry; depend on a published version, or copy the code into the repository"
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """The package that one dependency of a member was locked to.
+
+    `name` is its name in the registry, which an alias hides. `asked` is the range that the lock was made for, None when
+    the lock does not say. A `link` is another folder of the repository and has no version.
+    """
+
+    name: str
+    version: str = ""
+    asked: str | None = None
+    link: bool = False
+
+    def exact(self, dependency: str) -> str:
+        """What to write for `dependency` in package.json, so that it means this package and no other."""
+        if self.link:
+            return "workspace:*"
+        return self.version if self.name == dependency else f"npm:{self.name}@{self.version}"
+
+
+Release = tuple[str, str]
+"""Name and version of a package."""
+
+
+@dataclass(frozen=True)
+class Lock:
+    """A lockfile in one form.
+
+    `kind` is for example "package-lock/3". `pins` are by member, a folder relative to the lockfile ("" for its own),
+    and by dependency; a lockfile that does not know members has `ranges` instead, by `<dependency>@<range>`. `packages`
+    are the hashes of every locked package, none where the lockfile has none that can be compared. `seed` is the name
+    and the text of a lockfile that Deno can read.
+    """
+
+    kind: str
+    packages: Mapping[Release, frozenset[str]]
+    seed: tuple[str, bytes]
+    pins: Mapping[str, Mapping[str, Pin]] = field(default_factory=dict)
+    ranges: Mapping[str, Pin] = field(default_factory=dict)
+
+    @property
+    def frozen(self) -> bool:
+        """Whether the lockfile is Deno's own, which Deno enforces itself."""
+        return self.seed[0] == "deno.lock"
+
+    def pin(self, member: str, dependency: str, asked: str) -> Pin | None:
+        """What a dependency was locked to; None when the lockfile was made for another package.json."""
+        if not self.pins:
+            return self.ranges.get(f"{dependency}@{asked}")
+        pin = self.pins.get(member, {}).get(dependency)
+        return pin if pin and pin.asked in (None, asked) else None
+
+
+def split_release(text: str) -> Release:
+    """`@scope/name@1.0.0` as name and version.
+
+    Raises:
+        LockRefused: it is not of that form.
+    """
+    name, at, version = text.rpartition("@")
+    if not at or not name or not version:
+        raise LockRefused(f"{text!r} is not a package and its version; run the package manager again")
+    return name, version
+
+
+def hashes(text: object) -> frozenset[str]:
+    """The hashes of an `integrity` field, which may hold several, or none."""
+    return frozenset(text.split()) if isinstance(text, str) else frozenset()

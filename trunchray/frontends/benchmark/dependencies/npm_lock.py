@@ -1,0 +1,93 @@
+"""`package-lock.json`, versions 2 and 3.
+
+Its `packages` are by folder: "" and members by their own, installed packages by `node_modules/…` at any depth.
+https://docs.npmjs.com/cli/configuring-npm/package-lock-json
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Pin, Release, hashes
+from trunchray.frontends.benchmark.dependencies.specifier import refusal
+
+_SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+_INSTALLED = "node_modules/"
+
+
+def read_npm_lock(content: bytes) -> Lock:
+    """The lock in `package-lock.json` or `npm-shrinkwrap.json`.
+
+    Raises:
+        LockRefused: it is of another version, or holds something that does not come from the registry.
+    """
+    data: Any = json.loads(content)
+    version = data.get("lockfileVersion")
+    if version not in (2, 3):
+        raise LockRefused(
+            f"has lockfileVersion {version!r}, and only 2 and 3 are honoured; run "
+            "`npm install --package-lock-only --lockfile-version 3` and commit it"
+        )
+    entries: dict[str, Any] = data["packages"]
+    _refuse_foreign(entries)
+    pins = {folder: dict(_pins(folder, entries)) for folder in entries if not _is_installed(folder)}
+    return Lock(f"package-lock/{version}", _packages(entries), ("package-lock.json", content), pins)
+
+
+def _is_installed(folder: str) -> bool:
+    return folder.startswith(_INSTALLED) or f"/{_INSTALLED}" in folder
+
+
+def _name(folder: str, entry: Mapping[str, Any]) -> str:
+    return entry.get("name") or folder.rpartition(_INSTALLED)[2]
+
+
+def _packages(entries: Mapping[str, Any]) -> dict[Release, frozenset[str]]:
+    found: dict[Release, frozenset[str]] = {}
+    for folder, entry in entries.items():
+        if _is_installed(folder) and not entry.get("link") and not entry.get("inBundle"):
+            release = (_name(folder, entry), entry["version"])
+            found[release] = found.get(release, frozenset()) | hashes(entry.get("integrity"))
+    return found
+
+
+def _pins(folder: str, entries: Mapping[str, Any]) -> Iterator[tuple[str, Pin]]:
+    for section in _SECTIONS:
+        for dependency, asked in entries[folder].get(section, {}).items():
+            found = _resolved(folder, dependency, entries)
+            if found is None:
+                continue
+            place, entry = found
+            if entry.get("link"):
+                yield dependency, Pin(dependency, asked=asked, link=True)
+            else:
+                yield dependency, Pin(_name(place, entry), entry["version"], asked)
+
+
+def _resolved(folder: str, dependency: str, entries: Mapping[str, Any]) -> tuple[str, Any] | None:
+    """Where Node finds a dependency: in the nearest `node_modules` that has it."""
+    while True:
+        place = posixpath.join(folder, _INSTALLED, dependency)
+        if place in entries:
+            return place, entries[place]
+        if not folder:
+            return None
+        folder = posixpath.dirname(folder)
+
+
+def _refuse_foreign(entries: Mapping[str, Any]) -> None:
+    for folder, entry in entries.items():
+        resolved = entry.get("resolved", "")
+        asked = [spec for section in _SECTIONS[:3] for spec in entry.get(section, {}).items()]
+        if isinstance(resolved, str) and resolved.startswith("git"):
+            asked.append((_name(folder, entry), resolved))
+        for name, spec in asked:
+            if reason := refusal(spec):
+                raise LockRefused(f"{name!r} {reason}")
+        if isinstance(resolved, str) and resolved.startswith("file:") and not entry.get("link"):
+            raise LockRefused(
+                f"{_name(folder, entry)!r} comes from a packed file; depend on a folder or a published version"
+            )

@@ -1,0 +1,124 @@
+"""What is handed to the installer: plain package.json files that ask for exactly what the lockfile pinned."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from trunchray.errors import AuthoringError, Problem
+from trunchray.frontends.benchmark.dependencies.lock import LockRefused, Pin
+from trunchray.frontends.benchmark.dependencies.project import PACKAGE_JSON, Project
+from trunchray.frontends.benchmark.dependencies.specifier import catalog, is_workspace, local_folder, refusal
+from trunchray.frontends.benchmark.place import shown
+
+
+@dataclass(frozen=True)
+class Request:
+    """`files` are by path relative to the project's folder; `pins` say what each member's dependencies must become.
+
+    A `frozen` request is enforced by Deno itself.
+    """
+
+    files: Mapping[str, bytes]
+    pins: Mapping[str, Mapping[str, Pin]]
+    frozen: bool
+
+
+def request(project: Project) -> Request:
+    """The files to install from. Nothing is in them but names and versions: no scripts, no settings.
+
+    Raises:
+        AuthoringError: a dependency is refused, or the lockfile was made for other ones.
+    """
+    problems: list[Problem] = []
+    files: dict[str, bytes] = {}
+    pins: dict[str, dict[str, Pin]] = {}
+    for member in sorted(project.manifests):
+        sections, pins[member] = _sections(project, member, problems)
+        files[f"{member}/{PACKAGE_JSON}".lstrip("/")] = _text(project, member, sections)
+    if problems:
+        raise AuthoringError(problems)
+    if project.lock:
+        name, content = project.lock.seed
+        files[name] = content
+    return Request(files, pins, frozen=bool(project.lock and project.lock.frozen))
+
+
+def _sections(
+    project: Project, member: str, problems: list[Problem]
+) -> tuple[dict[str, dict[str, str]], dict[str, Pin]]:
+    """The dependencies of one member as the installer shall see them, by section, and what they are pinned to."""
+    sections: dict[str, dict[str, str]] = {}
+    pins: dict[str, Pin] = {}
+    for name, (section, specifier) in sorted(project.manifests[member].dependencies.items()):
+        try:
+            pin = _pin(project, member, name, specifier)
+        except LockRefused as e:
+            if section != "peerDependencies":
+                problems.append(project.place(member).at(f"{section}.{name}").problem(str(e)))
+            continue
+        if pin is None:
+            written = _floating(project, name, specifier)
+        else:
+            pins[name] = pin
+            written = pin.exact(name)
+        # What was locked as a peer of the project has to be installed like everything else.
+        target = section if pin is None or section != "peerDependencies" else "dependencies"
+        sections.setdefault(target, {})[name] = written
+    return sections, pins
+
+
+def _pin(project: Project, member: str, name: str, specifier: str) -> Pin | None:
+    """What a dependency is locked to; None when nothing but Deno's own lockfile, or none at all, says so.
+
+    Raises:
+        LockRefused: it cannot be installed, or the lockfile does not have it.
+    """
+    if reason := refusal(specifier):
+        raise LockRefused(f"{shown(specifier)} {reason}")
+    if _is_local(project, name, specifier):
+        return Pin(name, link=True)
+    if project.lock is None or project.lock.frozen:
+        return None
+    pin = project.lock.pin(member, name, specifier)
+    if pin is None and not project.lock.pins and name in _names(project):
+        return Pin(name, link=True)  # Yarn 1 does not lock what is not installed
+    if pin is None:
+        raise LockRefused(
+            f"{shown(specifier)} is not what {project.lockfile} was made for; run the package manager's install again "
+            "and commit the lockfile"
+        )
+    return pin
+
+
+def _is_local(project: Project, name: str, specifier: str) -> bool:
+    """Whether a dependency is another member of the project; only then can it be linked under its own name."""
+    if not is_workspace(specifier) and local_folder(specifier) is None:
+        return False
+    if name not in _names(project):
+        raise LockRefused(f"{shown(specifier)} leads to no package named {name!r} in this repository; correct the name")
+    return True
+
+
+def _names(project: Project) -> set[str | None]:
+    return {manifest.name for manifest in project.manifests.values()}
+
+
+def _floating(project: Project, name: str, specifier: str) -> str:
+    """The specifier itself, or the one that its catalog has."""
+    chosen = catalog(specifier)
+    return specifier if chosen is None else project.catalogs.get(chosen, {}).get(name, specifier)
+
+
+def _text(project: Project, member: str, sections: Mapping[str, Mapping[str, str]]) -> bytes:
+    manifest = project.manifests[member]
+    content: dict[str, Any] = {"version": "0.0.0", "private": True, **sections}
+    if manifest.name:
+        content["name"] = manifest.name
+    if not member:
+        content |= {} if project.lock else manifest.overrides
+        if others := sorted(set(project.manifests) - {""}):
+            content["workspaces"] = others
+    return json.dumps(content, sort_keys=True, indent=1, ensure_ascii=False).encode()
