@@ -128,7 +128,7 @@ class RunConfig(Frozen):
 
     release: str = Field(min_length=1)
     """A release's URI, or the path of an authoring repository."""
-    models: tuple[ModelConfig, ...] = Field(min_length=1)
+    models: tuple[ModelConfig, ...]
     attempts: int = Field(default=1, ge=1, le=1000)
     select: Selection = Selection()
     limits: SomeLimits = SomeLimits()
@@ -141,12 +141,15 @@ class RunConfig(Frozen):
     max_error_share: float = Field(default=0, ge=0, le=1)
     """The share of error rows up to which a finished run exits 0."""
 
-    @model_validator(mode="after")
-    def _names_differ(self) -> RunConfig:
-        for name, count in Counter(model.label for model in self.models).items():
+    @field_validator("models")
+    @classmethod
+    def _names_differ(cls, models: tuple[ModelConfig, ...]) -> tuple[ModelConfig, ...]:
+        if not models:
+            raise ValueError("name at least one model")
+        for name, count in Counter(model.label for model in models).items():
             if count > 1:
                 raise ValueError(f"{count} models are named {name!r}; give each its own name")
-        return self
+        return models
 
 
 def read_run_config(path: Path) -> RunConfig:
@@ -254,7 +257,7 @@ def explain(error: ErrorDetails, shape: type[Frozen]) -> str:
             return f"{place}: unknown key{nearest(str(error['loc'][-1]), _known(error['loc'][:-1], shape))}"
         case "missing":
             return f"{place}: is missing"
-        case "value_error" if isinstance(error["input"], dict):
+        case "value_error" if isinstance(error["input"], dict | list):
             reason = _reason(error)  # a rule between fields, which names their values itself
             return f"{place}: {reason}" if place else reason
         case "value_error" if error["loc"][-1:] == ("api_key_env",):
@@ -271,7 +274,7 @@ def _reason(error: ErrorDetails) -> str:
             return "must be a mapping"
         case "tuple_type":
             return "must be a list"
-        case "too_short":
+        case "string_too_short":
             return "must not be empty"
         case "string_pattern_mismatch":
             return "may hold a–z, 0–9, '.', '_' and '-', begins with a letter or digit, has at most 120 characters"

@@ -79,6 +79,18 @@ class _Loader(yaml.SafeLoader):
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
 
+    def flatten_mapping(self, node: MappingNode) -> None:
+        """Put what `<<` brings in before the mapping's own keys, which win; PyYAML's own loses them when it nests."""
+        pairs = cast("list[tuple[ScalarNode, Node]]", node.value)
+        own = [(key, value) for key, value in pairs if key.tag != _MERGE]
+        brought: dict[str, tuple[ScalarNode, Node]] = {}
+        for source in [source for key, value in pairs if key.tag == _MERGE for source in _sources(value)]:
+            self.flatten_mapping(source)
+            for key, value in source.value:
+                brought.setdefault(key.value, (key, value))
+        names = {key.value for key, _ in own}
+        node.value = [*(pair for name, pair in brought.items() if name not in names), *own]
+
 
 _Loader.add_implicit_resolver(_TAG + "float", re.compile(r"^[-+]?[0-9]+[eE][-+]?[0-9]+$"), [*"-+0123456789"])
 
@@ -119,13 +131,15 @@ class _Check:
 
     def _check_keys(self, node: MappingNode) -> None:
         lines: dict[str, int] = {}
-        for key, _ in node.value:
+        for key, value in node.value:
             if not isinstance(key, ScalarNode) or key.tag not in (_TAG + "str", _MERGE):
                 shown = repr(key.value) if isinstance(key, ScalarNode) else "a list or mapping"
                 raise self._refused(key, f"the key {shown} is not text; put it in quotes")
             if key.value in lines:
                 raise self._refused(key, f"the key {key.value!r} stands on line {lines[key.value]} too; keep one")
             lines[key.value] = _line(key)
+            if key.tag == _MERGE and not all(isinstance(source, MappingNode) for source in _sources(value)):
+                raise self._refused(key, "<< takes a mapping, or a list of them")
 
     def _check_tag(self, node: Node) -> None:
         if node.tag not in _TAGS:
@@ -143,6 +157,11 @@ class _Check:
 
     def _refused(self, node: Node, reason: str) -> UsageError:
         return UsageError(f"{self._path}:{_line(node)}: {reason}")
+
+
+def _sources(node: Node) -> list[Any]:
+    """The mappings that `<<` brings in; where there are several, the first wins."""
+    return [*node.value] if isinstance(node, SequenceNode) else [node]
 
 
 def _child(node: Node | None, part: int | str) -> Node | None:
