@@ -9,7 +9,7 @@ import pytest
 from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.models.mock import MockClient
 from trunchray.adapters.models.openai import OpenAIClient
-from trunchray.adapters.models.providers import resolve
+from trunchray.adapters.models.providers import check_params, resolve
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.digest import sha256
 from trunchray.errors import UsageError
@@ -103,3 +103,19 @@ def test_recorded_outputs_must_be_the_ones_named() -> None:
         build_client(right, environ={}, replay=content + b"\n")
     with pytest.raises(UsageError, match="recorded outputs of 'm':1: not JSON"):
         build_client(ModelAgent(name="m", model="mock/replay"), environ={}, replay=b"{")
+
+
+def test_credentials_in_an_address_are_refused() -> None:
+    """A base_url is stored with the run, so a password in it is refused, and not repeated in the message."""
+    with pytest.raises(UsageError, match="may not hold a user name or password") as refusal:
+        resolve("any/m", "https://user:hunter2@example.org/v1", None)
+    assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["api_key", "API-Key", "Authorization", "x-api-key", "password"])
+def test_credentials_among_params_are_refused(name: str) -> None:
+    """So are params that look like a key; counts of tokens do not."""
+    with pytest.raises(UsageError, match="api_key_env") as refusal:
+        check_params("any/m", {name: "hunter2", "max_tokens": 5})
+    assert "hunter2" not in str(refusal.value)
+    check_params("any/m", {"max_tokens": 5, "stop_token_ids": [1]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -44,6 +45,9 @@ RESERVED_PARAMS = frozenset({"messages", "model", "n", "stream", "tools"})
 """Request fields that are trunchray's own."""
 
 
+_SECRET = frozenset({"apikey", "xapikey", "authorization", "password", "secret", "accesstoken"})
+
+
 def is_mock(model: str) -> bool:
     return model.startswith("mock/")
 
@@ -82,6 +86,12 @@ def check_params(model: str, params: Mapping[str, JsonValue]) -> None:
     taken = sorted(RESERVED_PARAMS & params.keys())
     if taken:
         raise UsageError(f"model {model!r}: params may not set {', '.join(taken)}; for several answers use attempts")
+    secrets = sorted(name for name in params if re.sub("[^a-z]", "", name.lower()) in _SECRET)
+    if secrets:
+        raise UsageError(
+            f"model {model!r}: params are stored with the run, so {', '.join(secrets)} may not stand there; "
+            "put the key into an environment variable and name it with api_key_env"
+        )
 
 
 def _resolve_mock(model: str, base_url: str | None) -> tuple[None, None]:
@@ -97,14 +107,22 @@ def _resolve_mock(model: str, base_url: str | None) -> tuple[None, None]:
 
 
 def _checked(model: str, base_url: str) -> str:
+    if not _is_address(base_url):
+        raise UsageError(f"model {model!r}: base_url {base_url!r} is not an address like 'http://localhost:8000/v1'")
+    if "@" in urlsplit(base_url).netloc:
+        raise UsageError(
+            f"model {model!r}: base_url is stored with the run and may not hold a user name or password; "
+            "put the key into an environment variable and name it with api_key_env"
+        )
+    return base_url.rstrip("/")
+
+
+def _is_address(base_url: str) -> bool:
     try:
         parts = urlsplit(base_url)
-        valid = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
     except ValueError:
-        valid = False
-    if not valid:
-        raise UsageError(f"model {model!r}: base_url {base_url!r} is not an address like 'http://localhost:8000/v1'")
-    return base_url.rstrip("/")
+        return False
 
 
 def _unknown(model: str, prefix: str) -> str:
