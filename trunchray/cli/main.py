@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from trunchray.cli import authoring, models, running, transform
+from trunchray.cli import authoring, check, models, running, transform
 from trunchray.cli.output import Output, silence
 from trunchray.errors import TrunchrayError
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it fits any width, can be copied, and starts in half the time
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (authoring, transform, running, models):
+for module in (authoring, check, transform, running, models):
     module.register(app)
 
 
