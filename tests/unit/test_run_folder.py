@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -88,8 +87,7 @@ def test_parts_are_checked_against_their_receipt(folder: RunFolder):
     parts = [folder.add_part("a", name, 1) for name in (b"one", b"two", b"three")]
     folder.store.write(parts[1].path, b"twO")
     gone = PartRef(path="parts/a/gone.parquet", rows=1, sha256="0")
-    with ThreadPoolExecutor(2) as threads:
-        contents, damaged = folder.read_parts(receipt("a", parts=(*parts[::-1], gone)), threads)
+    contents, damaged = folder.read_parts(receipt("a", parts=(*parts[::-1], gone)))
     assert contents == [b"three", b"one"]
     assert damaged == [parts[1].path, gone.path]
     assert folder.part_names("a") == sorted(part.path for part in parts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -69,6 +68,20 @@ MEASURED = ("latency", "rate_limit_wait", "request_id", "started_at", "ended_at"
 
 ROW_GROUP = 8192
 
+_REPEATED: Any = [  # pyarrow infers `bool` from the defaults of the parameters that take these names
+    "release_digest",
+    "eval_id",
+    "agent",
+    "agent_digest",
+    "outcome",
+    "finish_reason",
+    "tool_calls",
+    "model",
+    "worker",
+    "versions",
+]
+"""Columns worth a dictionary, and a note of their least and greatest value: they say the same in many rows."""
+
 
 def row(result: Result, *, release_digest: str, versions: str) -> dict[str, Any]:
     """One result as a row. `versions` is JSON text naming what produced it."""
@@ -107,10 +120,12 @@ def encode(rows: Sequence[dict[str, Any]]) -> bytes:
         table = pa.Table.from_pylist(rows, schema=SCHEMA)
     except UnicodeEncodeError:
         table = pa.Table.from_pylist([_well_formed(stored) for stored in rows], schema=SCHEMA)
-    sink = io.BytesIO()
+    sink = pa.BufferOutputStream()
     # Nobody searches parts by value, and the least and greatest texts would take as much room as all the rest.
-    pq.write_table(table, sink, compression="zstd", write_statistics=False, write_page_checksum=True)
-    return sink.getvalue()
+    pq.write_table(
+        table, sink, compression="zstd", use_dictionary=_REPEATED, write_statistics=False, write_page_checksum=True
+    )
+    return sink.getvalue().to_pybytes()
 
 
 def decode(content: bytes) -> Rows:
@@ -120,7 +135,8 @@ def decode(content: bytes) -> Rows:
         StoreError: the bytes are not a part: torn, damaged or of another schema.
     """
     try:
-        table = pq.read_table(io.BytesIO(content), page_checksum_verification=True)
+        # One thread: parts are small, and several are decoded at a time.
+        table = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as e:
         raise StoreError(f"not a readable part: {e}") from e
     if not table.schema.equals(SCHEMA):
@@ -130,8 +146,8 @@ def decode(content: bytes) -> Rows:
 
 def outcomes(table: Rows) -> list[tuple[str, Outcome, int]]:
     """For each row its trial key, outcome and tokens."""
-    usage = [(used or {}) for used in table.column("usage").to_pylist()]
-    tokens = [(used.get("input") or 0) + (used.get("output") or 0) for used in usage]
+    input_tokens, output_tokens, *_ = _fields(table, "usage")
+    tokens = [(read or 0) + (written or 0) for read, written in zip(input_tokens, output_tokens, strict=True)]
     return list(zip(_keys(table), table.column("outcome").to_pylist(), tokens, strict=True))
 
 
@@ -146,10 +162,13 @@ def choose(tables: Sequence[Rows], keys: Sequence[str]) -> Rows:
 
 def counted(table: Rows) -> Iterator[CountedRow]:
     """The rows as the report counts them."""
-    names = ["agent", "eval_id", "case_id", "attempt", "outcome", "score", "usage", "cost_usd", "latency"]
-    columns = [table.column(name).to_pylist() for name in (*names, "finish_reason", "tool_calls", "failure")]
-    for agent, eval_id, case_id, attempt, outcome, score, usage, cost, latency, finish, calls, failure in zip(
-        *columns, strict=True
+    names = ["agent", "eval_id", "case_id", "attempt", "outcome", "score", "cost_usd", "finish_reason", "tool_calls"]
+    columns = [table.column(name).to_pylist() for name in names]
+    usages = zip(*_fields(table, "usage"), strict=True)
+    failures = zip(*_fields(table, "failure")[:3], strict=True)
+    seconds = _fields(table, "latency")[-1]
+    for agent, eval_id, case_id, attempt, outcome, score, cost, finish, calls, usage, failure, latency in zip(
+        *columns, usages, failures, seconds, strict=True
     ):
         yield CountedRow(
             agent=agent,
@@ -158,12 +177,12 @@ def counted(table: Rows) -> Iterator[CountedRow]:
             attempt=attempt,
             outcome=outcome,
             score=score,
-            usage=_usage(usage),
+            usage=usage,
             cost_usd=cost,
-            latency=latency["total"],
+            latency=latency,
             finish_reason=finish,
             tool_calls=_length(calls),
-            failure=(failure["boundary"], failure["type"], failure["message"]) if failure else None,
+            failure=failure if failure[0] is not None else None,
         )
 
 
@@ -171,7 +190,9 @@ class ResultsFile:
     """A Parquet file that grows by tables, in row groups whose size does not depend on how the tables came."""
 
     def __init__(self, path: Path) -> None:
-        self._writer = pq.ParquetWriter(path, SCHEMA, compression="zstd")
+        self._writer = pq.ParquetWriter(
+            path, SCHEMA, compression="zstd", use_dictionary=_REPEATED, write_statistics=_REPEATED
+        )
         self._held: list[Rows] = []
         self._rows = 0
 
@@ -205,10 +226,9 @@ def _keys(table: Rows) -> list[str]:
     return table.column("trial_key").to_pylist()
 
 
-def _usage(usage: dict[str, int | None] | None) -> tuple[int | None, int | None, int | None, int | None]:
-    if usage is None:
-        return (None, None, None, None)
-    return (usage["input"], usage["output"], usage["cached"], usage["reasoning"])
+def _fields(table: Rows, name: str) -> list[list[Any]]:
+    """The fields of a column of structs, None where there is no struct."""
+    return [field.to_pylist() for field in table.column(name).flatten()]
 
 
 def _trace(trace: Trace) -> dict[str, Any]:

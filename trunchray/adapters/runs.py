@@ -12,7 +12,6 @@ report/                       what was made of them
 from __future__ import annotations
 
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -116,11 +115,12 @@ class RunFolder:
             return receipt
         return _receipt(path, self.store.read(path))
 
-    def read_parts(self, receipt: Receipt, threads: ThreadPoolExecutor) -> tuple[list[bytes], list[str]]:
+    def read_parts(self, receipt: Receipt) -> tuple[list[bytes], list[str]]:
         """The bytes of the receipt's parts, in order, and the paths of those that are gone or damaged."""
         contents: list[bytes] = []
         damaged: list[str] = []
-        for part, content in zip(receipt.parts, threads.map(self._part, receipt.parts), strict=True):
+        for part in receipt.parts:
+            content = self._part(part)
             if content is None:
                 damaged.append(part.path)
             else:

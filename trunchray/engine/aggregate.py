@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from trunchray.core.tally import Tally
 from trunchray.errors import StoreError
 
 READERS = 8
-"""Parts fetched at a time."""
+"""Shards whose parts are fetched at a time, and at most held."""
 
 
 @dataclass(frozen=True)
@@ -38,17 +39,16 @@ def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached") ->
     tally = Tally(Planned.of(plan))
     damaged: dict[str, list[str]] = {}
     committed = folder.commits()
+    found = [(shard, committed[shard.id]) for shard in _in_order(plan) if shard.id in committed]
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(READERS) as threads:
         path = Path(temporary) / "results.parquet"
         with parts.ResultsFile(path) as results:
-            for shard in _in_order(plan):
-                if receipt := committed.get(shard.id):
-                    rows, bad = _rows(shard, receipt, folder, threads)
-                    if bad:
-                        damaged[shard.id] = bad
-                    results.add(rows)
-                    for row in parts.counted(rows):
-                        tally.add(row)
+            for shard, rows, bad in _read_ahead(found, folder, threads):
+                if bad:
+                    damaged[shard.id] = bad
+                results.add(rows)
+                for row in parts.counted(rows):
+                    tally.add(row)
         folder.write_report("results.parquet", path)
     return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents}), damaged)
 
@@ -65,15 +65,29 @@ def _in_order(plan: Plan) -> Iterator[Shard]:
     yield from sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt, shard.id))
 
 
-def _rows(
-    shard: Shard, receipt: Receipt, folder: RunFolder, threads: ThreadPoolExecutor
-) -> tuple[parts.Rows, list[str]]:
+_Read = tuple[Shard, parts.Rows, list[str]]
+
+
+def _read_ahead(
+    found: Iterable[tuple[Shard, Receipt]], folder: RunFolder, threads: ThreadPoolExecutor
+) -> Iterator[_Read]:
+    """Each shard with its rows, in the given order, the next ones being fetched meanwhile."""
+    ahead: deque[Future[_Read]] = deque()
+    for shard, receipt in found:
+        ahead.append(threads.submit(_rows, shard, receipt, folder))
+        if len(ahead) == READERS:
+            yield ahead.popleft().result()
+    for future in ahead:
+        yield future.result()
+
+
+def _rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> _Read:
     """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
-    contents, bad = folder.read_parts(receipt, threads)
+    contents, bad = folder.read_parts(receipt)
     tables: list[parts.Rows] = []
     for content in contents:
         try:
             tables.append(parts.decode(content))
         except StoreError as e:
             bad.append(str(e))
-    return parts.choose(tables, shard.trial_keys()), bad
+    return shard, parts.choose(tables, shard.trial_keys()), bad
