@@ -101,7 +101,7 @@ class Rates:
     def see(self, now: float, snapshot: Snapshot) -> None:
         """Take in a snapshot made at `now`, in seconds."""
         self._seen.append((now, {agent.name: agent.counts.rows for agent in snapshot.agents}))
-        while self._seen[0][0] < now - WINDOW:
+        while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW:
             self._seen.popleft()
 
     def rate(self, name: str) -> float | None:

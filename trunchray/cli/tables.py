@@ -30,7 +30,7 @@ class _Column:
 def show_report(console: Console, report: Report) -> None:
     """One table of models; each model's evals below it when there are several."""
     console.print(f"{report.title}  (run {report.run})")
-    console.print(fitting(console, lambda rank: _report_table(report, rank), 3))
+    console.print(fitting(console, lambda rank: _report_table(report, rank), 4))
     for model in report.models:
         _show_errors(console, model)
 
@@ -98,14 +98,14 @@ def _cost(figures: Figures) -> str:
 
 _COLUMNS = (
     _Column("passed", lambda f: f"{f.passed:,}"),
-    _Column("failed", lambda f: f"{f.failed:,}"),
+    _Column("failed", lambda f: f"{f.failed:,}", rank=1),
     _Column("error", lambda f: errors_cell(f.error)),
-    _Column("not run", lambda f: f"{f.not_run:,}"),
-    _Column("coverage", lambda f: f"{f.coverage:.0%}", rank=3),
+    _Column("not run", lambda f: f"{f.not_run:,}", rank=1),
+    _Column("coverage", lambda f: f"{f.coverage:.0%}", rank=4),
     _Column("pass rate (95 %)", _rate),
-    _Column("score", _score, rank=2),
-    _Column("tokens", _tokens, rank=3),
-    _Column("cost $", _cost, rank=2),
-    _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–", rank=1),
-    _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–", rank=1),
+    _Column("score", _score, rank=3),
+    _Column("tokens", _tokens, rank=4),
+    _Column("cost $", _cost, rank=3),
+    _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–", rank=2),
+    _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–", rank=2),
 )

@@ -1,0 +1,132 @@
+"""Reports and states as tables."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from support.terminal import Terminal
+from trunchray.cli.screen import console
+from trunchray.cli.tables import show_report, show_status
+from trunchray.core.receipt import Counts
+from trunchray.core.report import CountedRow, Planned, PlannedModel, Report
+from trunchray.core.tally import Tally
+from trunchray.engine.progress import AgentProgress, Snapshot
+from trunchray.engine.status import Status
+
+
+def report(*names: str, evals: int = 2, failure: tuple[str, str, str] | None = None) -> Report:
+    """Each model has four trials in each eval: passed, failed, an error when `failure` is given, and none."""
+    planned = {f"eval-{n}": 4 for n in range(evals)}
+    tally = Tally(Planned("run", "d" * 64, "[b]Title[/b]", 1, tuple(PlannedModel(n, n, n, planned) for n in names)))
+    for name in names:
+        for eval_id in planned:
+            common: dict[str, Any] = {"agent": name, "eval_id": eval_id, "attempt": 1, "tool_calls": 0}
+            graded = {"usage": (1000, 500, None, None), "cost_usd": 0.5, "latency": 1.25, "finish_reason": "stop"}
+            fine = {**common, **graded, "failure": None}
+            tally.add(CountedRow(case_id=f"{eval_id}1", outcome="passed", score=1.0, **fine))
+            tally.add(CountedRow(case_id=f"{eval_id}2", outcome="failed", score=0.0, **fine))
+            if failure:
+                unpaid = {"usage": (None,) * 4, "cost_usd": None, "latency": 9.0, "finish_reason": None}
+                bad = {**common, **unpaid, "failure": failure}
+                tally.add(CountedRow(case_id=f"{eval_id}3", outcome="error", score=None, **bad))
+    return tally.report()
+
+
+def shown(report: Report, columns: int | None, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a terminal that wide shows; None for a pipe."""
+    monkeypatch.setenv("COLUMNS", str(columns or 80))
+    monkeypatch.setenv("TERM", "xterm")
+    terminal, pipe = Terminal(), io.StringIO()
+    show_report(console(terminal if columns else pipe), report)
+    return [line.rstrip() for line in (terminal.text() or pipe.getvalue()).splitlines()]
+
+
+def test_a_report(monkeypatch: pytest.MonkeyPatch):
+    """A row for each model and each of its evals, all figures."""
+    title, head, model, first, second = shown(report("m"), 140, monkeypatch)
+    assert title == "[b]Title[/b]  (run run)"
+    names = "model / eval passed failed error not run coverage pass rate (95 %) score tokens cost $ p50 s p95 s"
+    assert " ".join(head.split()) == names
+    assert " ".join(model.split()) == "m 2 2 0 4 50% 50.0% (15.0–85.0) 0.500 6,000 2.0000 1.25 1.25"
+    assert first.split()[0] == "eval-0"
+    assert second.split()[0] == "eval-1"
+    assert len({len(line) for line in (head, model, first, second)}) == 1
+
+
+def test_a_report_with_one_eval(monkeypatch: pytest.MonkeyPatch):
+    """An only eval is the model, and is not shown twice."""
+    assert len(shown(report("m", evals=1), 140, monkeypatch)) == 3
+
+
+@pytest.mark.parametrize("columns", [60, 80, 100, 120])
+def test_a_report_in_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch):
+    """Columns are left out rather than cut, and long names are folded."""
+    name = "provider/a-model-with-a-rather-long-name-2026-01-01"
+    lines = shown(report(name, "m"), columns, monkeypatch)
+    assert max(map(len, lines)) <= columns
+    assert not any("…" in line for line in lines)
+    text = "".join(lines)
+    assert "pass rate (95 %)" in text
+    assert "50.0% (9.5–90.5)" in text
+
+
+def test_a_report_in_a_pipe(monkeypatch: pytest.MonkeyPatch):
+    """A file gets every column, whatever the terminal's width."""
+    assert "p95 s" in shown(report("m" * 50), None, monkeypatch)[1]
+
+
+def test_errors_below_a_report(monkeypatch: pytest.MonkeyPatch):
+    """What went wrong is told with an example, on one line, exactly as it was said."""
+    failure = ("provider", "bad_request", "[red]no[/red]\n\x1b[2J")
+    lines = shown(report("m", failure=failure), 140, monkeypatch)
+    assert lines[-1] == r"m: 2 × provider/bad_request: [red]no[/red] \x1b[2J"
+
+
+def test_names_are_no_markup(monkeypatch: pytest.MonkeyPatch):
+    """A model may be called anything."""
+    assert any(
+        line.startswith("[red]x[/red] :smile:") for line in shown(report("[red]x[/red] :smile:"), 140, monkeypatch)
+    )
+
+
+def snapshot(passed: int, error: int) -> Snapshot:
+    counts = Counts(passed=passed, error=error)
+    return Snapshot(run_id="r", agents=(AgentProgress(name="[b]m", planned=1000, counts=counts),))
+
+
+@pytest.mark.parametrize(
+    ("state", "driver", "latest", "headline", "row"),
+    [
+        ("complete", None, None, "r: complete", "[b]m 1,000 12 10 0 2 0"),
+        ("running", "host:1:a", snapshot(20, 5), "r: running, driven by host:1:a", "[b]m 1,000 12 10 0 2 13"),
+        (
+            "waiting",
+            None,
+            snapshot(3, 0),
+            "r: waiting; the same `trunchray run` command continues it",
+            "[b]m 1,000 12 10 0 2 0",
+        ),
+    ],
+)
+def test_states(state: Any, driver: str | None, latest: Snapshot | None, headline: str, row: str):
+    """Who drives, what counts, and what is under way."""
+    stream = io.StringIO()
+    status = Status(
+        run="r",
+        uri="/runs/r",
+        release_digest="d" * 64,
+        state=state,
+        driver=driver,
+        heartbeat=datetime.now(UTC) if driver else None,
+        committed=snapshot(10, 2),
+        latest=latest,
+    )
+    show_status(console(stream), status)
+    lines = stream.getvalue().splitlines()
+    assert lines[0] == headline
+    assert " ".join(lines[1].split()) == "model planned counted passed failed error in progress"
+    assert " ".join(lines[2].split()) == row
