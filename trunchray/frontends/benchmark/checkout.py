@@ -156,7 +156,7 @@ def _git(address: GitAddress, folder: Path | None, extra: Mapping[str, str], lim
             timeout=limit,
             check=False,
         )
-    except FileNotFoundError as e:
+    except OSError as e:
         raise UsageError("git is not installed, and compiling from a git address needs it; install git") from e
     except subprocess.TimeoutExpired as e:
         raise UsageError(f"fetching {address.shown} took more than {limit} s; clone it and compile the clone") from e

@@ -48,8 +48,7 @@ def read_bun_lock(content: bytes) -> Lock:
             packages[pin.name, pin.version] = hashes(data["packages"][key][-1])
     members: dict[str, Any] = data["workspaces"]
     pins = {folder: dict(_pins(member, entries)) for folder, member in members.items()}
-    seed = {name: value for name, value in data.items() if name != "configVersion"} | {"lockfileVersion": 1}
-    return Lock(f"bun/{version}", packages, ("bun.lock", json.dumps(seed, ensure_ascii=False).encode()), pins)
+    return Lock(f"bun/{version}", packages, _seed(data, pins), pins)
 
 
 def _pin(key: str, resolved: str) -> Pin:
@@ -66,3 +65,18 @@ def _pins(member: Mapping[str, Any], entries: Mapping[str, Pin]) -> Iterator[tup
         for dependency, asked in member.get(section, {}).items():
             if pin := entries.get(f"{member.get('name')}/{dependency}") or entries.get(dependency):
                 yield dependency, Pin(pin.name, pin.version, asked, pin.link)
+
+
+def _seed(data: Mapping[str, Any], pins: Mapping[str, Mapping[str, Pin]]) -> tuple[str, bytes]:
+    """The lock in the version that Deno reads, made for package.json files that ask for exact versions."""
+    kept = {name: value for name, value in data.items() if name not in ("configVersion", "catalog", "catalogs")}
+    members: dict[str, Any] = {}
+    for folder, member in data["workspaces"].items():
+        exact = {name: pin.exact(name) for name, pin in pins[folder].items()}
+        asked = {section: member[section] for section in _SECTIONS if section in member}
+        pinned = {
+            section: {name: exact.get(name, entry) for name, entry in each.items()} for section, each in asked.items()
+        }
+        members[folder] = member | pinned
+    text = json.dumps(kept | {"lockfileVersion": 1, "workspaces": members}, ensure_ascii=False)
+    return "bun.lock", text.encode()

@@ -121,12 +121,14 @@ def _check(project: Project, wanted: Request, folder: Path, resolved: Mapping[Re
         for name, (section, _) in manifest.dependencies.items()
         if section == "optionalDependencies"
     )
-    found = list(differences(project.lock, resolved)) or list(misplaced(folder, wanted.pins, optional))
+    advice = "write the lockfile anew with its package manager, and commit it"
+    found = list(differences(project.lock, resolved))
+    if not found and (found := list(misplaced(folder, wanted.pins, optional))):
+        advice = "the installer cannot tell versions of one package apart here; give all members the same one"
     if not found and not (seeded or wanted.frozen):
         found = ["could not be used by the installer"]
     if found:
-        advice = "; write the lockfile anew with its package manager, and commit it"
-        raise AuthoringError([where.problem(each + advice) for each in found])
+        raise AuthoringError([where.problem(f"{each}; {advice}") for each in found])
 
 
 def _lockfile_place(project: Project) -> Place:

@@ -1,0 +1,195 @@
+"""Lockfiles of every kind: what they pin, and what of them is refused."""
+
+import json
+
+import pytest
+
+from trunchray.frontends.benchmark.dependencies.comparison import differences
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Pin
+from trunchray.frontends.benchmark.dependencies.lockfiles import lockfile_in, read_lock
+from trunchray.frontends.benchmark.dependencies.specifier import refusal
+from trunchray.frontends.benchmark.dependencies.workspace import is_member
+
+
+def npm(packages: dict, version: int = 3) -> bytes:
+    return json.dumps({"lockfileVersion": version, "packages": packages}).encode()
+
+
+def test_package_lock():
+    """Members, aliases, links and nested versions, as Node would find them."""
+    lock = read_lock(
+        "package-lock.json",
+        npm(
+            {
+                "": {"dependencies": {"z3": "npm:zod@^3"}, "devDependencies": {"zod": "^4"}},
+                "packages/b": {"dependencies": {"zod": "^3", "a": "*"}},
+                "node_modules/a": {"resolved": "packages/a", "link": True},
+                "node_modules/zod": {"version": "4.1.8", "integrity": "sha512-4"},
+                "node_modules/z3": {"name": "zod", "version": "3.24.0", "integrity": "sha512-3"},
+                "packages/b/node_modules/zod": {"version": "3.25.0", "integrity": "sha512-325 sha1-x"},
+            }
+        ),
+    )
+    assert lock.kind == "package-lock/3"
+    assert lock.pin("", "zod", "^4") == Pin("zod", "4.1.8", "^4")
+    assert lock.pin("", "zod", "^5") is None
+    assert lock.pin("", "z3", "npm:zod@^3") == Pin("zod", "3.24.0", "npm:zod@^3")
+    assert lock.pin("packages/b", "zod", "^3") == Pin("zod", "3.25.0", "^3")
+    assert lock.pin("packages/b", "a", "*") == Pin("a", asked="*", link=True)
+    assert lock.packages["zod", "3.25.0"] == {"sha512-325", "sha1-x"}
+    assert Pin("zod", "3.24.0").exact("z3") == "npm:zod@3.24.0"
+
+
+def test_pnpm_lock_6():
+    """Without importers the file itself is the only one; peers in brackets are no part of a version."""
+    text = """lockfileVersion: '6.0'
+dependencies:
+  ai: {specifier: ^6, version: 6.0.1(zod@4.1.8)}
+packages:
+  /ai@6.0.1(zod@4.1.8): {resolution: {integrity: sha512-a}}
+  /zod@4.1.8: {resolution: {integrity: sha512-z}}
+"""
+    lock = read_lock("pnpm-lock.yaml", text.encode())
+    assert lock.kind == "pnpm-lock/6"
+    assert lock.pin("", "ai", "^6") == Pin("ai", "6.0.1", "^6")
+    assert set(lock.packages) == {("ai", "6.0.1"), ("zod", "4.1.8")}
+    assert b"specifier: 6.0.1" in lock.seed[1]
+
+
+def test_yarn_berry_becomes_yarn_1():
+    """Ranges that resolutions replaced find the only entry of their name, and Yarn's own patches are left out."""
+    text = """# generated
+__metadata:
+  version: 8
+
+"function-bind@npm:1.1.1":
+  version: 1.1.1
+  resolution: "function-bind@npm:1.1.1"
+
+"has@npm:^1.0.0, has@npm:^1.0.1":
+  version: 1.0.3
+  resolution: "has@npm:1.0.3"
+  dependencies:
+    function-bind: "npm:^1.1.1"
+
+"typescript@npm:^5":
+  version: 5.0.0
+  resolution: "typescript@npm:5.0.0"
+
+"typescript@patch:typescript@npm%3A^5#optional!builtin<compat/typescript>":
+  version: 5.0.0
+  resolution: "typescript@patch:typescript@npm%3A5.0.0#optional!builtin<compat/typescript>::version=5.0.0"
+
+"x@workspace:.":
+  version: 0.0.0-use.local
+  resolution: "x@workspace:."
+  dependencies:
+    has: "npm:^1.0.0"
+"""
+    lock = read_lock("yarn.lock", text.encode())
+    assert lock.kind == "yarn-berry/8"
+    assert lock.pin("", "has", "^1.0.0") == Pin("has", "1.0.3", "^1.0.0")
+    converted = read_lock("yarn.lock", lock.seed[1])
+    assert converted.kind == "yarn/1"
+    assert converted.ranges["function-bind@^1.1.1"].version == "1.1.1"
+    assert set(converted.packages) == set(lock.packages)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("package-lock.json", npm({}, 1), "has lockfileVersion 1, and only 2 and 3 are honoured; run `npm install"),
+        ("package-lock.json", npm({"": {"dependencies": {"x": "github:a/b"}}}), "'x' comes from git"),
+        ("package-lock.json", npm({"node_modules/x": {"resolved": "git+ssh://h/x"}}), "'x' comes from git"),
+        ("package-lock.json", b"{", "has not the form of a lockfile; write it anew"),
+        ("package-lock.json", b"[]", "has not the form of a lockfile"),
+        ("pnpm-lock.yaml", b"lockfileVersion: 5.4", "has lockfileVersion 5.4, and only 6.0 and 9.0 are honoured"),
+        ("pnpm-lock.yaml", b"lockfileVersion: '9.0'\npatchedDependencies: {x@1.0.0: {path: p}}", "patches x@1.0.0"),
+        (
+            "pnpm-lock.yaml",
+            b"lockfileVersion: '9.0'\npackages: {'x@https://h/t': {resolution: {tarball: t}}}",
+            "'x@https://h/t' does not come from the registry",
+        ),
+        ("yarn.lock", b'"x@https://h/x.tgz":\n  version "1.0.0"\n', "'x' comes from a web address"),
+        ("yarn.lock", b'#\n__metadata:\n  version: 8\n"x@git@h:x":\n  resolution: "x@git@h:x"\n', "'x' comes from git"),
+        ("bun.lock", b'{"lockfileVersion": 0}', "has lockfileVersion 0, and only 1 and 2 are honoured"),
+        (
+            "bun.lock",
+            b'{"lockfileVersion": 1, "patchedDependencies": {"x": "p"},}',
+            "patches x, which is not supported",
+        ),
+        (
+            "bun.lock",
+            b'{"lockfileVersion": 1, "packages": {"x": ["x@github:a/b#c"]}}',
+            "'x@github:a/b#c' does not come from the registry",
+        ),
+        ("bun.lockb", b"\0", "is a binary lockfile; run `bun install --save-text-lockfile`"),
+        ("deno.lock", b'{"version": "3"}', "has version '3', and only 4 and 5 are honoured"),
+        ("deno.lock", b'{"version": "5", "jsr": {"@std/x@1": {}}}', "holds modules of 'jsr'"),
+    ],
+)
+def test_what_is_not_honoured_is_refused(name, content, message):
+    """Never a newer version in silence: each kind of file that cannot be honoured says why and what to do."""
+    with pytest.raises(LockRefused) as refused:
+        read_lock(name, content)
+    assert message in str(refused.value)
+
+
+def test_several_lockfiles_are_refused(tmp_path):
+    """Which of two lockfiles holds cannot be known; only Deno's own gives way to any other."""
+    (tmp_path / "package-lock.json").touch()
+    (tmp_path / "deno.lock").touch()
+    assert lockfile_in(tmp_path) == "package-lock.json"
+    (tmp_path / "yarn.lock").touch()
+    with pytest.raises(LockRefused, match=r"stands beside yarn\.lock; keep the lockfile you use"):
+        lockfile_in(tmp_path)
+
+
+def test_every_difference_is_named():
+    """Another version, another hash, and a package the lock does not have; hashes that cannot be compared agree."""
+    lock = Lock("x/1", {("a", "1"): frozenset({"sha512-a"}), ("b", "1"): frozenset({"sha1-b"})}, ("x", b""))
+    assert list(differences(lock, {("a", "1"): "sha512-a", ("b", "1"): "sha512-b"})) == []
+    assert list(differences(lock, {("a", "1"): "sha512-z", ("b", "2"): "", ("c", "1"): ""})) == [
+        "has another hash for a 1 than the npm registry",
+        "has b 1, but 2 would be installed",
+        "has c not at all, but 1 would be installed",
+    ]
+
+
+@pytest.mark.parametrize(
+    "specifier",
+    [
+        "github:a/b",
+        "a/b",
+        "a/b#main",
+        "git+ssh://git@h/a.git",
+        "git@h:a.git",
+        "https://h/a.tgz",
+        "jsr:@std/x",
+        "patch:x",
+    ],
+)
+def test_refused_specifiers(specifier):
+    """Dependencies that no hash of the registry pins are not installed."""
+    assert refusal(specifier)
+
+
+@pytest.mark.parametrize(
+    "specifier", ["^1.0.0", "*", "latest", "npm:zod@3", "workspace:*", "catalog:", "file:../x", "1 || 2"]
+)
+def test_accepted_specifiers(specifier):
+    """Ranges, tags, aliases, and other folders of the repository are."""
+    assert refusal(specifier) is None
+
+
+def test_workspace_patterns():
+    """A star is one folder, two are any number, and an exclamation mark takes back."""
+    patterns = ("packages/*", "apps/**/bench", "!packages/old")
+    assert [is_member(each, patterns) for each in ("packages/a", "packages/a/b", "packages/old", "apps/x/y/bench")] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert is_member("apps/bench", patterns)
+    assert is_member("a/b/c", ("**",))
