@@ -1,0 +1,1 @@
+throw new Error("tests are not part of a benchmark");
