@@ -30,6 +30,8 @@ const writerScript = compile(makeWriter, "plain.mjs");
 const preludeScript = compile(prelude, "prelude.mjs");
 const lent = borrowed();
 
+const MAX_DELAY = 2 ** 31 - 1;
+
 /** The timers of one realm, which end with it. */
 class Timers {
   static current = new Timers();
@@ -37,7 +39,8 @@ class Timers {
   #last = 0;
   #open = true;
 
-  start(callback, delay, repeat) {
+  start(callback, milliseconds, repeat) {
+    const delay = milliseconds >= 1 && milliseconds <= MAX_DELAY ? milliseconds : 1; // what Deno does, with a warning
     const id = ++this.#last;
     if (!this.#open) return id;
     const once = () => {

@@ -60,7 +60,10 @@ class Transformed:
 
 @dataclass(frozen=True)
 class _Surroundings:
-    """What a run sees besides its sources. `start` is its clock, in milliseconds since 1970, `uptime` as well."""
+    """What a run sees besides its sources.
+
+    `start` is what its clock shows first, in milliseconds since 1970, and `uptime` how many it seems to run already.
+    """
 
     start: int
     uptime: int
@@ -70,10 +73,9 @@ class _Surroundings:
 
 # The clock of the first run is no real one either, so that what is not found is at least the same everywhere.
 _FIRST = _Surroundings(start=1_577_836_800_000, uptime=1000, seed=1, environment=SANDBOX_ENVIRONMENT)
-_SHIFT = ((400 * 24 + 7) * 3600 + 61) * 1000
 _SECOND = _Surroundings(
-    start=_FIRST.start + _SHIFT,
-    uptime=_FIRST.uptime + _SHIFT,
+    start=_FIRST.start + ((400 * 24 + 7) * 3600 + 61) * 1000,
+    uptime=_FIRST.uptime + 7 * 3600 * 1000,
     seed=99,
     environment={**SANDBOX_ENVIRONMENT, "TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8"},
 )

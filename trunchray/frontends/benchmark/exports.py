@@ -22,6 +22,7 @@ from trunchray.core.digest import sha256
 from trunchray.errors import AuthoringError, Problem
 from trunchray.frontends.benchmark.batch import Job, read_batch
 from trunchray.frontends.benchmark.cases import CASE, same_ids
+from trunchray.frontends.benchmark.dependencies.install import install
 from trunchray.frontends.benchmark.location import Location, repository_root
 from trunchray.frontends.benchmark.paths import bad_syntax
 from trunchray.frontends.benchmark.pending import Pending
@@ -76,19 +77,29 @@ def export_batch(manifest: Path) -> list[Export]:
 
 @dataclass(frozen=True)
 class _Repository:
-    """A staged repository; `root` is the original. The paths of jobs are relative to `base`."""
+    """A staged repository; `location` is the original. The paths of jobs are relative to `base`."""
 
     stage: Stage
-    root: Path
+    location: Location
     base: Path
 
     def inside(self, path: str) -> str:
-        """A job's path, relative to the root."""
-        return Path(os.path.relpath(self.base / path, self.root)).as_posix()
+        """A job's path, relative to the benchmark directory."""
+        return Path(os.path.relpath(self.base / path, self.location.directory)).as_posix()
 
     def seen(self, path: str) -> str:
-        """A path relative to the root, as a job would write it."""
-        return Path(os.path.relpath(self.root / path, self.base)).as_posix()
+        """A path relative to the benchmark directory, as a job would write it."""
+        return Path(os.path.relpath(self.location.directory / path, self.base)).as_posix()
+
+    def made(self, made: MadeCases) -> MadeCases:
+        """The same cases with the paths that jobs have; those of sources were relative to the root."""
+        by = made.made_by
+        way = os.path.relpath(self.location.root, self.location.directory)
+        sources = {
+            name: source.model_copy(update={"path": self.seen(f"{way}/{source.path}")})
+            for name, source in by.sources.items()
+        }
+        return replace(made, made_by=by.model_copy(update={"path": self.seen(by.path), "sources": sources}))
 
 
 async def _run(jobs: Sequence[tuple[Place, Job]], base: Path, pending: Pending, *more: str) -> list[Export]:
@@ -97,14 +108,15 @@ async def _run(jobs: Sequence[tuple[Place, Job]], base: Path, pending: Pending, 
     found: list[Problem] = []
     exports: list[Export] = []
     with ExitStack() as stages:
-        repositories: dict[Path, _Repository] = {}
+        repositories: dict[Location, _Repository] = {}
         async with Inspector() as inspector:
             for place, job in jobs:
-                root = _root(job, base)
-                if root not in repositories:
-                    stage = stages.enter_context(staged(Location(root, root, None)))
-                    repositories[root] = _Repository(stage, root, base)
-                made = await _transformed(repositories[root], place, job, found)
+                where = _location(job, base)
+                if where not in repositories:
+                    stage = stages.enter_context(staged(where))
+                    install(stage)
+                    repositories[where] = _Repository(stage, where, base)
+                made = await _transformed(repositories[where], place, job, found)
                 if made and not found:
                     content = made.lines if job.format == "jsonl" else await inspector.indented(made.lines)
                     exports.append(Export(job, made.made_by.name, made.made_by.case_count, sha256(content)))
@@ -119,14 +131,18 @@ def _refuse(found: Sequence[Problem]) -> None:
         raise AuthoringError(found)
 
 
-def _root(job: Job, base: Path) -> Path:
-    """The repository around the transformer; where there is none, the folder that holds it and all sources."""
+def _location(job: Job, base: Path) -> Location:
+    """The repository around the transformer; where there is none, the folder that holds it and all sources.
+
+    Its benchmark directory is the folder around the transformer that has the packages.
+    """
     inputs = [base / path for path in (job.transformer, *job.sources.values()) if not bad_syntax(path)]
-    folders = [Path(os.path.normpath(path.parent)) for path in inputs] or [base]
+    folders = [Path(os.path.normpath(path.parent)).resolve() for path in inputs] or [base]
     root = repository_root(folders[0])
-    if any((root / marker).exists() for marker in (".git", "package.json")):
-        return root.resolve()
-    return Path(os.path.commonpath(folders)).resolve()
+    if not any((root / marker).exists() for marker in (".git", "package.json")):
+        root = Path(os.path.commonpath(folders))
+    around = [folder for folder in (folders[0], *folders[0].parents) if folder.is_relative_to(root)]
+    return Location(next((folder for folder in around if (folder / "package.json").is_file()), root), root, None)
 
 
 async def _transformed(repository: _Repository, place: Place, job: Job, found: list[Problem]) -> MadeCases | None:
@@ -142,7 +158,7 @@ async def _transformed(repository: _Repository, place: Place, job: Job, found: l
     ]
     if made is None:
         return None
-    made = _seen(repository, made)
+    made = repository.made(made)
     found += _unexpected(job, made, place)
     return made
 
@@ -151,15 +167,6 @@ def _bad_cases(made: MadeCases) -> list[Problem]:
     found: list[Problem] = []
     read = [(place, case.id) for place, row in made.rows() if (case := CASE.read(row, place, found))]
     return found + same_ids(read)
-
-
-def _seen(repository: _Repository, made: MadeCases) -> MadeCases:
-    """The same with the paths that jobs have."""
-    by = made.made_by
-    sources = {
-        name: source.model_copy(update={"path": repository.seen(source.path)}) for name, source in by.sources.items()
-    }
-    return replace(made, made_by=by.model_copy(update={"path": repository.seen(by.path), "sources": sources}))
 
 
 def _unexpected(job: Job, made: MadeCases, place: Place) -> list[Problem]:

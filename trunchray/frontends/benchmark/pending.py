@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 
@@ -37,4 +38,5 @@ class Pending:
             raise UsageError(f"cannot write {str(e.filename)!r}: {e.strerror}") from e
         finally:
             for part in beside:
-                part.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    part.unlink(missing_ok=True)
