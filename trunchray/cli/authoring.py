@@ -68,7 +68,7 @@ def compile_(
     stored = compile_to(path, writable(out), config=config)
     for warning in stored.release.warnings:
         output.warn(str(warning))
-    output.result(_described(stored), lambda console: _show_release(console, stored))
+    output.result(_described(stored), lambda console: _show_release(console, stored, _kinds(stored)))
 
 
 def inspect(
@@ -82,19 +82,19 @@ def inspect(
 
     Example: trunchray inspect benchmarks/arithmetic --cases
     """
+    from trunchray.cli.screen import one_line
+
     output = Output(as_json=json)
     stored = _open(target)
-    value = _described(stored)
+    value, kinds = _described(stored), _kinds(stored)
     if cases:
         value["case_list"] = [case.model_dump(mode="json", by_alias=True) for case in stored.cases()]
 
     def show(console: Console) -> None:
-        _show_release(console, stored)
+        _show_release(console, stored, kinds)
         for case in stored.cases() if cases else ():
-            kinds = ", ".join(check.kind for check in case.checks.values())
-            console.print(f"{case.id}  [{kinds}]  {one_line(case.input.prompt, 100)}")
-
-    from trunchray.cli.screen import one_line
+            graded = ", ".join(check.kind for check in case.checks.values())
+            console.print(f"{case.id}  [{graded}]  {one_line(case.input.prompt, 100)}")
 
     output.result(value, show)
 
@@ -142,14 +142,13 @@ def _described(stored: StoredRelease) -> dict[str, JsonValue]:
     }
 
 
-def _show_release(console: Console, stored: StoredRelease) -> None:
+def _show_release(console: Console, stored: StoredRelease, kinds: dict[str, Counter[str]]) -> None:
     from trunchray.cli.screen import figures
 
     release = stored.release
     console.print(f"{release.title} {release.version}")
     table = figures("eval", "cases")
     table.add_column("graded by")
-    kinds = _kinds(stored)
     for entry in release.evals:
         graded = ", ".join(f"{kind} {n:,}" for kind, n in kinds[entry.id].most_common())
         table.add_row(entry.id, f"{entry.cases:,}", graded)
@@ -160,6 +159,7 @@ def _show_release(console: Console, stored: StoredRelease) -> None:
 
 
 def _kinds(stored: StoredRelease) -> dict[str, Counter[str]]:
+    """How many cases of each eval are graded by which kind of check; reads, and so checks, all cases."""
     kinds: dict[str, Counter[str]] = {}
     for case in stored.cases():
         kinds.setdefault(case.eval_id, Counter()).update(check.kind for check in case.checks.values())

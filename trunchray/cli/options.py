@@ -18,8 +18,11 @@ def writable(uri: str) -> str:
     """The same location, once it is clear that a folder can be made there; other stores than disks are not asked.
 
     Raises:
-        UsageError: a file is in the way, or the folder may not be written.
+        UsageError: a file is in the way, the folder may not be written, or there is no such kind of store.
     """
+    from trunchray.adapters.store import Store
+
+    Store(uri)
     if "://" in uri and not uri.startswith("file://"):
         return uri
     folder = Path(uri.removeprefix("file://")).expanduser().absolute()
