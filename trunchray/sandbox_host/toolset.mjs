@@ -136,7 +136,7 @@ export function toolset(write, globals) {
     const tool = module.tools[name];
     let raw;
     try {
-      raw = text.trim() === "" ? {} : parse(text);
+      raw = text.trim() === "" ? {} : harmless(parse(text));
     } catch (error) {
       return refused(name, text, `JSON parsing failed: Text: ${text}.\nError message: ${words(error)}`);
     }
@@ -150,6 +150,16 @@ export function toolset(write, globals) {
     } catch (error) {
       return failure(input, words(error));
     }
+  }
+
+  /** As the AI SDK parses: names that could change what an object inherits are refused. */
+  function harmless(value) {
+    if (value === null || typeof value !== "object") return value;
+    const { constructor } = Object.getOwnPropertyDescriptors(value);
+    const changes = constructor?.value !== null && typeof constructor?.value === "object" && Object.hasOwn(constructor.value, "prototype");
+    if (Object.hasOwn(value, "__proto__") || changes) throw new SyntaxError("Object contains forbidden prototype property");
+    Object.values(value).forEach(harmless);
+    return value;
   }
 
   function refused(name, input, problem) {

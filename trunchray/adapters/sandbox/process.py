@@ -94,6 +94,7 @@ class SandboxProcess:
         self._log = bytearray()
         self._ended = False
         self._news = asyncio.Event()
+        self._room = asyncio.Event()
         self._reaped: asyncio.Future[int] | None = None
         self._loop = asyncio.get_running_loop()
         for pipe in pipes:
@@ -196,18 +197,21 @@ class SandboxProcess:
     async def _write(self, frame: bytes) -> None:
         rest = memoryview(frame)
         while rest:
+            if self._reaped is not None:  # the pipe is closed, and its number may be another file's by now
+                raise BrokenPipeError
             try:
                 rest = rest[os.write(self._requests, rest) :]
             except BlockingIOError:
                 await self._writable()
 
     async def _writable(self) -> None:
-        ready = asyncio.Event()
-        self._loop.add_writer(self._requests, ready.set)
+        self._room.clear()
+        self._loop.add_writer(self._requests, self._room.set)
         try:
-            await ready.wait()
+            await self._room.wait()
         finally:
-            self._loop.remove_writer(self._requests)
+            if self._reaped is None:
+                self._loop.remove_writer(self._requests)
 
     async def _next_reply(self) -> bytes:
         while (reply := self._take_reply()) is None:
@@ -271,6 +275,8 @@ class SandboxProcess:
                 self._child.kill()
             for pipe in (self._replies, self._output):
                 self._loop.remove_reader(pipe)
+            self._loop.remove_writer(self._requests)
+            self._room.set()
             for pipe in (self._requests, self._output, self._replies):
                 os.close(pipe)
             # A thread reaps it even when whoever waits here is cancelled.
