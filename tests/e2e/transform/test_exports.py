@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,7 @@ CASES = """[
   ...sources.rows.content.split(/\\r?\\n/).filter(Boolean)
     .map((text, n) => ({ id: `r.${n}`, prompt: text, data: { text } })),
 ]"""
+ODD_CASES = "JSON.parse(sources.rows.content).map((data, n) => ({ data, id: `c.${n}`, prompt: `\\u3000${n}\\ufeff` }))"
 ROWS = "one\r\ntwo\u2028half\r\n\u0085three\ud7ff\uffff\n"
 MODULE = f'export default {{ name: "T", transform: ({{ sources }}) => {CASES} }};'
 
@@ -58,6 +60,49 @@ def test_lines_are_what_javascript_writes(here: Path, plain_deno):
     wanted = plain_deno(PLAIN + 'console.log(cases.map((one) => JSON.stringify(one)).join("\\n"));')
     assert (here / "out/cases.jsonl").read_bytes() == wanted
     assert b'"data":{"2":3,"10":2,"b":1,"-1":4,"a":[1e-7,0,1e+21,0.1,5e-324]}' in wanted
+
+
+def odd_value(chance: random.Random, depth: int = 0) -> object:
+    """A JSON value with every kind of trouble: odd names, odd numbers, odd characters."""
+    texts = [
+        "",
+        "10",
+        "2",
+        "01",
+        "-1",
+        "4294967295",
+        "__proto__",
+        "toJSON",
+        "\x00\x1f",
+        '\\"/',
+        "\u2028\x7f\x85",
+        "日本 😀",
+    ]
+    numbers = [0, -0.0, 1e-7, 1e-6, 1e21, 1e20, 123456789012345680000, 5e-324, 1.7976931348623157e308, 0.1 + 0.2]
+    match chance.randrange(8 if depth < 4 else 4):
+        case 0:
+            return chance.choice(texts)
+        case 1:
+            return chance.choice(numbers) * chance.choice([1, -1])
+        case 2:
+            return chance.choice([None, True, False])
+        case 3:
+            return chance.random() * 10 ** chance.randrange(-9, 23)
+        case 4 | 5:
+            return [odd_value(chance, depth + 1) for _ in range(chance.randrange(5))]
+        case _:
+            return {chance.choice(texts): odd_value(chance, depth + 1) for _ in range(chance.randrange(6))}
+
+
+def test_any_data_is_what_javascript_writes(here: Path, write, plain_deno):
+    """Thousands of odd values come out as `JSON.stringify` has them, byte for byte."""
+    chance = random.Random(7)
+    write("data/rows.txt", json.dumps([odd_value(chance) for _ in range(3000)], ensure_ascii=False))
+    write("transformers/t.mjs", MODULE.replace(CASES, ODD_CASES))
+    assert run() == 0
+    wanted = plain_deno(PLAIN + 'console.log(cases.map((one) => JSON.stringify(one)).join("\\n"));')
+    assert (here / "out/cases.jsonl").read_bytes() == wanted
+    assert len(wanted) > 100_000
 
 
 def test_an_array_is_what_javascript_writes(here: Path, plain_deno):

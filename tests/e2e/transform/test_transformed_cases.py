@@ -63,6 +63,15 @@ def test_one_byte_of_a_source_is_another_release(repository):
     assert before.release.digest != after.release.digest
 
 
+def test_the_surroundings_of_the_user_do_not_matter(repository, monkeypatch):
+    """Another time zone and another locale give the same release, also of code that would differ in them."""
+    transform = '[{ id: "a.1", prompt: new Date(86399e3).toISOString() + ["b", "a"].sort() }]'
+    before = compile_benchmark(repository(transform)).release.digest
+    for name, value in {"TZ": "Asia/Tokyo", "LC_ALL": "de_DE.UTF-8", "LANG": "de_DE.UTF-8"}.items():
+        monkeypatch.setenv(name, value)
+    assert compile_benchmark(repository(transform)).release.digest == before
+
+
 def test_pure_modules_of_node_work(repository, write):
     """Hashing, buffers, paths and utilities are there, imported from local modules as well."""
     write(
