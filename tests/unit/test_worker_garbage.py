@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from support.releases import make_release
 from support.runs import question
-
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.agent import ModelAgent
 from trunchray.engine.worker import YOUNG_OBJECTS, Place, Worker
