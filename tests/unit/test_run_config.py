@@ -346,3 +346,16 @@ def test_models_from_the_command_line():
         model_from_id("mock/replay")
     with pytest.raises(UsageError, match="--model gpt: model 'gpt' must be written <provider>/<model>"):
         model_from_id("gpt")
+
+
+def test_a_run_may_insist_on_walls_around_author_code(tmp_path: Path):
+    """`sandbox: {require: landlock}`; nothing is insisted on by default, and other words are refused."""
+    config = f"release: r\nmodels: [{ECHO}]\n"
+    assert read(tmp_path, config).sandbox.require == "none"
+    assert read(tmp_path, config + "sandbox: {require: landlock}").sandbox.require == "landlock"
+    (line,) = refused(tmp_path, config + "sandbox: {require: seccomp}")
+    assert "sandbox.require: " in line
+    assert "'landlock'" in line
+    (line,) = refused(tmp_path, config + "sandbox: {requires: landlock}")
+    assert "sandbox.requires: unknown key" in line
+    assert "require" in line

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from trunchray.adapters.releases import StoredRelease, open_release
+from trunchray.adapters.sandbox.launcher import Requirement, require
 from trunchray.adapters.store import Store
 from trunchray.cli.options import writable
 from trunchray.core.digest import sha256
@@ -43,13 +44,22 @@ class Job:
     out: str
     pool: PoolName
     max_error_share: float
+    require: Requirement
 
     @property
     def run_uri(self) -> str:
         return f"{self.out}/{self.spec.run_id}"
 
     def launch(self, *, observer: Observer, address: str | None, takeover: bool, stop: Flag) -> Launch:
-        return Launch(self.out, observer, pool=self.pool, address=address, takeover=takeover, stop=stop)
+        return Launch(
+            self.out,
+            observer,
+            pool=self.pool,
+            address=address,
+            takeover=takeover,
+            require=self.require,
+            stop=stop,
+        )
 
 
 def prepare(
@@ -75,6 +85,7 @@ def prepare(
     config = _overridden(_config(target, models), out=out, run_id=run_id, attempts=attempts, pool=pool)
     recorded = read_recorded(config.models)
     place = writable(config.out or "runs")
+    require(config.sandbox.require)
     release = _release(config.release, place)
     agents = build_agents(config.models, recorded, limits=config.limits, release_limits=release.release.limits)
     selection = config.select.model_copy(update={"sample": sample} if sample else {})
@@ -91,7 +102,7 @@ def prepare(
         shard_size=config.shard_size,
     )
     inputs = {sha256(content): content for content in recorded.values()}
-    return Job(spec, release, inputs, Store(place).uri, config.pool, config.max_error_share)
+    return Job(spec, release, inputs, Store(place).uri, config.pool, config.max_error_share, config.sandbox.require)
 
 
 def _config(target: str, models: Sequence[str]) -> RunConfig:

@@ -22,6 +22,7 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 import ray.exceptions
 
+from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.engine.worker import Place, Worker
@@ -83,7 +84,13 @@ class RayPool:
     """One actor per processor of the cluster, each running many trials at a time."""
 
     def __init__(
-        self, run_uri: str, release_uri: str, *, address: str | None = None, workers: int | None = None
+        self,
+        run_uri: str,
+        release_uri: str,
+        *,
+        address: str | None = None,
+        workers: int | None = None,
+        require: Requirement = "none",
     ) -> None:
         """Connect to `address`, or start Ray on this machine; `workers` defaults to one per processor.
 
@@ -94,7 +101,7 @@ class RayPool:
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         remote: Any = ray.remote
         make = remote(num_cpus=1, max_restarts=-1, max_task_retries=0, max_concurrency=1000)(_Actor)
-        places = [Place(f"worker-{index}", index, self.workers) for index in range(self.workers)]
+        places = [Place(f"worker-{index}", index, self.workers, require=require) for index in range(self.workers)]
         self._seats = [_Seat(make.remote(run_uri, release_uri, place)) for place in places]
         self._waiting: deque[Dispatch] = deque()
         self._events: deque[Finished[Receipt] | Lost] = deque()

@@ -16,6 +16,7 @@ from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
+from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
 from trunchray.core.run import RunSpec, extend
@@ -42,6 +43,8 @@ class Launch:
     """Ray actors; None for one per processor."""
     takeover: bool = False
     """Take the lease even when another driver seems to be at work."""
+    require: Requirement = "none"
+    """The walls without which no worker runs author code."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -133,7 +136,7 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
     if how.pool == "local" and how.address:
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
     if how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM):
-        return lambda: LocalPool(folder.uri, release.uri)
+        return lambda: LocalPool(folder.uri, release.uri, require=how.require)
 
     def ray_pool() -> Pool:
         how.observer.note(
@@ -142,7 +145,7 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
         with _own_sigterm():
             from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
 
-            return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers)
+            return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers, require=how.require)
 
     return ray_pool
 

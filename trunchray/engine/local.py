@@ -9,6 +9,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.engine.worker import Place, Worker
@@ -21,12 +22,12 @@ class LocalPool:
 
     workers = 1
 
-    def __init__(self, run_uri: str, release_uri: str) -> None:
+    def __init__(self, run_uri: str, release_uri: str, *, require: Requirement = "none") -> None:
         self._events: queue.Queue[Finished[Receipt] | Lost] = queue.Queue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
-        place = Place("local", slots=os.cpu_count() or 1)
+        place = Place("local", slots=os.cpu_count() or 1, require=require)
         try:
             self._worker = self._call(Worker.open(run_uri, release_uri, place))
         except BaseException:

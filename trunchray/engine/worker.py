@@ -21,6 +21,7 @@ from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
+from trunchray.adapters.sandbox.launcher import Requirement, require, sandbox_level
 from trunchray.adapters.sandbox.tools import ToolModule
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
@@ -50,6 +51,8 @@ class Place:
     index: int = 0
     count: int = 1
     slots: int = 1
+    require: Requirement = "none"
+    """The walls without which it runs no author code."""
 
     def share(self, permits: int) -> int:
         """The part of `permits`, which all workers have together, that falls to this one; at least 1."""
@@ -68,6 +71,7 @@ class Worker:
     """Runs shards of one run. Everything it needs is read from the store and the environment; rows go to the store."""
 
     def __init__(self, folder: RunFolder, release: StoredRelease, place: Place) -> None:
+        require(place.require)
         spec = folder.spec()
         if spec is None:
             raise UsageError(f"{folder.uri} holds no run")
@@ -81,7 +85,8 @@ class Worker:
         self._agents: dict[str, Agent] = {}
         self._runners: dict[str, TrialRunner] = {}
         self._permits: dict[str, asyncio.Semaphore] = {}
-        self._versions = to_json({name: version(name) for name in ("trunchray", "deno")}).decode()
+        versions = {name: version(name) for name in ("trunchray", "deno")}
+        self._versions = to_json(versions | {"sandbox": sandbox_level()}).decode()
         self._in_work: dict[str, _InWork] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = False

@@ -14,6 +14,7 @@ from pydantic_core import ErrorDetails
 
 from trunchray.adapters.models.providers import check_params, is_mock, resolve
 from trunchray.adapters.models.replay import load_replay
+from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.agent import (
     Faults,
     Latency,
@@ -123,6 +124,13 @@ class ModelConfig(Frozen):
 _KEY_HINT = "names an environment variable, such as OPENAI_API_KEY; the key itself does not belong into a config"
 
 
+class SandboxConfig(Frozen):
+    """What must stand around author code, evaluators above all, wherever it runs."""
+
+    require: Requirement = "none"
+    """With "landlock", a machine without Landlock and seccomp runs nothing; the walls in force are in every row."""
+
+
 class RunConfig(Frozen):
     """A whole run config. Paths are relative to the file it stands in."""
 
@@ -138,6 +146,7 @@ class RunConfig(Frozen):
     """Where runs are kept; `runs` in the current directory when left out."""
     run_id: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")
     pool: PoolName = "auto"
+    sandbox: SandboxConfig = SandboxConfig()
     max_error_share: float = Field(default=0, ge=0, le=1)
     """The share of error rows up to which a finished run exits 0."""
 
@@ -293,6 +302,7 @@ def _known(place: Location, shape: type[Frozen]) -> list[str]:
         "select": Selection, "limits": SomeLimits, "price": Price, "pacing": Pacing, "mock": MockConfig,
         "latency": Latency, "faults": Faults, "script": ScriptedReply, "tool_calls": ScriptedCall,
         "models": ModelConfig,
+        "sandbox": SandboxConfig,
     }  # fmt: skip
     names = [part for part in place if isinstance(part, str)]
     return list(shapes.get(names[-1], shape).model_fields if names else shape.model_fields)

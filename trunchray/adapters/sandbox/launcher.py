@@ -53,20 +53,19 @@ def require(wanted: Requirement) -> None:
     Raises:
         UsageError: it does not; the message names what is missing.
     """
-    have = powers()
-    missing = [
-        name
-        for name, there in (
-            ("Landlock (Linux 5.13 or later, not switched off)", have.landlock),
-            ("seccomp", have.seccomp),
-        )
-        if not there
-    ]
-    if wanted == "landlock" and missing:
-        system = f"{os.uname().sysname} {os.uname().release}"
+    if wanted != "none":
+        check_powers(powers())
+
+
+def check_powers(have: Powers) -> None:
+    """Raises `UsageError` unless there are both Landlock and seccomp."""
+    walls = {"Landlock (Linux 5.13 or later, and not switched off)": have.landlock, "seccomp": have.seccomp}
+    missing = [name for name, there in walls.items() if not there]
+    if missing:
         raise UsageError(
-            f"sandbox.require: landlock cannot be met here ({system}): the kernel lacks {' and '.join(missing)}; "
-            "run on another machine, or leave it out to trust Deno's own sandbox"
+            f"sandbox.require: 'landlock' cannot be met on {platform.node()} ({platform.system()} "
+            f"{platform.release()}), whose kernel lacks {' and '.join(missing)}; run on another machine, or use "
+            "'none' to rely on Deno's own sandbox"
         )
 
 

@@ -52,9 +52,11 @@ class PlainChild:
 
 
 def _script(more: Sequence[int], walls: Walls) -> str:
-    """Python cannot give a descriptor another number in a child without forking; a shell can, and sets limits."""
-    limits = f"ulimit -c 0 -n {walls.open_files}"
-    if walls.cpu_seconds is not None:
-        limits += f" -t {walls.cpu_seconds}"
-    moves = [f"{number}>&{file}" for number, file in enumerate(more, 3) if number != file]
-    return " ".join([f'{limits}; exec "$0" "$@"', *moves])
+    """Python cannot give a descriptor another number in a child without forking; a shell can, and sets limits.
+
+    The further descriptors must be ends of pipes to write to.
+    """
+    limits = {"c": 0, "n": walls.open_files, "t": walls.cpu_seconds}
+    steps = [f"ulimit -{name} {value}" for name, value in limits.items() if value is not None]
+    moves = [f"{number}>/dev/fd/{file}" for number, file in enumerate(more, 3) if number != file]
+    return "; ".join([*steps, " ".join(['exec "$0" "$@"', *moves])])
