@@ -38,8 +38,8 @@ export function split(frame) {
 }
 
 /**
- * A function whose result yields the requests of two parts that come later, while other work goes on between them. To be
- * made before `closeDoors`.
+ * A function whose result yields the requests of two parts that come later, while other work goes on between them. To
+ * be made before `closeDoors`.
  */
 export function requests() {
   const { readable } = Deno.stdin;

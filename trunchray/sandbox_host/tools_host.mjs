@@ -1,17 +1,19 @@
 /**
  * Runs the tools of one trial: any number of calls at once, and state that lives as long as the process.
  *
- * First request: `{"modules": [bytes, …], "examine"}` and the code of all modules in a row; each module exports `tools`,
- * and `asSchema` and `version` of its `ai`. Its reply is `{"reports"}` when the tools shall be examined, `{}` when they
+ * First request: `{"modules": [bytes, …], "examine"}` and the code of all modules in a row; each module exports
+ * `tools`, and `asSchema` and `version` of its `ai`. Its reply is `{"reports"}` when the tools shall be examined, `{}` when they
  * shall be called, or `{"failure"}`. Every further request is a call: `{"id", "module", "name", "toolCallId", "ms"}`, a
  * line feed, the conversation as JSON, a line feed, and the raw arguments; its reply has the same `id`.
  */
 import { Buffer } from "node:buffer";
 import { closeDoors, open, receiveWithHead, requests, send } from "./channel.mjs";
 import { Builtins, compile, Realm } from "./realm.mjs";
+import { toolReport } from "./tool_report.mjs";
 import { toolset } from "./toolset.mjs";
 
-const script = compile(toolset, "toolset.mjs");
+const toolsetScript = compile(toolset, "toolset.mjs");
+const reportScript = compile(toolReport, "tool_report.mjs");
 const decoder = new TextDecoder();
 const builtins = new Builtins();
 
@@ -33,7 +35,7 @@ async function start({ modules, examine }, body) {
     closeDoors();
     addEventListener("beforeunload", notice); // Deno fires it when nothing is left to do
     loaded = await Promise.all(codes.map(load));
-    const reports = examine ? await Promise.all(loaded.map(({ tools, namespace }) => tools.examine(namespace))) : [];
+    const reports = examine ? await Promise.all(loaded.map(({ report, namespace }) => report(namespace))) : [];
     removeEventListener("beforeunload", notice);
     send(examine ? `{"reports":[${reports}]}` : "{}");
   } catch (error) {
@@ -54,8 +56,9 @@ function cut(body, sizes) {
 async function load(code) {
   const realm = new Realm();
   try {
-    const tools = realm.install(script)(realm.write, { Buffer });
-    return { tools, namespace: await realm.load(code, builtins) };
+    const tools = realm.install(toolsetScript)(realm.write, { Buffer });
+    const report = realm.install(reportScript)(realm.write, tools.words);
+    return { tools, report, namespace: await realm.load(code, builtins) };
   } catch (error) {
     throw { told: `the module failed while it was loaded: ${realm.describe(error)}` };
   }

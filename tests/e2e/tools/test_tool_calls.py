@@ -43,6 +43,7 @@ export const tools = {
     },
   }),
   badly_shown: free(() => 1, { toModelOutput: () => "text" }),
+  shown_throws: free(() => 1, { toModelOutput: () => { throw new Error("no view"); } }),
   throws: free(() => { throw new Error("no such order"); }),
   throws_text: free(async () => { throw "just text"; }),
   throws_value: free(() => { throw { code: 1 }; }),
@@ -159,6 +160,7 @@ MISTAKES = {
     "big": "the result of tool 'big' cannot be written as JSON: Do not know how to serialize a BigInt",
     "cycle": "the result of tool 'cycle' cannot be written as JSON: Converting circular structure to JSON",
     "badly_shown": "what toModelOutput of tool 'badly_shown' returns has the type undefined",
+    "shown_throws": "no view",
     "fetches": "there is no network in the sandbox",
     "reads": "A dynamic import callback was not specified",
 }
