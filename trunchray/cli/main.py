@@ -49,7 +49,8 @@ def root(
 
 def main() -> None:
     """Run one command and exit with its code; SIGTERM ends it as Ctrl-C does."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # An event loop takes SIGINT as a wish to end in order, and SIGTERM not at all.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
