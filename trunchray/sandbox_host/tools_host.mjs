@@ -2,9 +2,10 @@
  * Runs the tools of one trial: any number of calls at once, and state that lives as long as the process.
  *
  * First request: `{"modules": [bytes, …], "examine"}` and the code of all modules in a row; each module exports
- * `tools`, and `asSchema` and `version` of its `ai`. Its reply is `{"reports"}` when the tools shall be examined, `{}` when they
- * shall be called, or `{"failure"}`. Every further request is a call: `{"id", "module", "name", "toolCallId", "ms"}`, a
- * line feed, the conversation as JSON, a line feed, and the raw arguments; its reply has the same `id`.
+ * `tools`, and `asSchema` and `version` of its `ai`. Its reply is `{"reports"}` when the tools shall be examined, `{}`
+ * when they shall be called, or `{"failure"}`. Every further request is a call: `{"id", "module", "name",
+ * "toolCallId", "ms"}`, a line feed, the conversation as JSON, a line feed, and the raw arguments; its reply has the
+ * same `id`.
  */
 import { Buffer } from "node:buffer";
 import { closeDoors, open, receiveWithHead, requests, send } from "./channel.mjs";

@@ -249,3 +249,28 @@ async def test_without_ai_there_are_no_tools(tmp_path):
         "tools/a.ts: needs the npm package 'ai', which makes its tools and their schemas; add it (and zod) to the "
         "`dependencies` of package.json"
     )
+
+
+@pytest.mark.parametrize("version", ["4.3.16", "8.0.0"])
+async def test_other_versions_of_ai_are_refused(tmp_path, version):
+    """What is known of the AI SDK holds for three major versions; another one is named."""
+    package = tmp_path / "node_modules" / "ai"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text(f'{{"name": "ai", "version": "{version}", "main": "index.js"}}')
+    (package / "index.js").write_text("export const asSchema = (schema) => schema;")
+    (tmp_path / "a.js").write_text("export const tools = {};")
+    found: list[Problem] = []
+    await read_tools(Stage(tmp_path, tmp_path, {}), ["a.js"], found)
+    assert [str(problem) for problem in found] == [
+        f"a.js: uses version {version} of 'ai'; tools need version 5, 6 or 7"
+    ]
+
+
+async def test_a_file_in_the_way_is_named(stage_of):
+    """An author's file with the name of the generated one is not overwritten."""
+    stage = stage_of({"tools/a.ts": IMPORTS + SUPPORT, "tools/a.ts.trunchray.mjs": "mine"})
+    found: list[Problem] = []
+    await read_tools(stage, ["tools/a.ts"], found)
+    (problem,) = found
+    assert str(problem) == "tools/a.ts.trunchray.mjs: has a name that trunchray needs for itself; rename it"
+    assert (stage.directory / "tools/a.ts.trunchray.mjs").read_text() == "mine"
