@@ -5,7 +5,8 @@ import json
 import pytest
 
 from trunchray.frontends.benchmark.dependencies.comparison import differences
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Pin
+from trunchray.frontends.benchmark.dependencies.deno_lock import write_deno_lock
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin
 from trunchray.frontends.benchmark.dependencies.lockfiles import lockfile_in, read_lock
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 from trunchray.frontends.benchmark.dependencies.workspace import is_member
@@ -36,7 +37,7 @@ def test_package_lock():
     assert lock.pin("", "z3", "npm:zod@^3") == Pin("zod", "3.24.0", "npm:zod@^3")
     assert lock.pin("packages/b", "zod", "^3") == Pin("zod", "3.25.0", "^3")
     assert lock.pin("packages/b", "a", "*") == Pin("a", asked="*", link=True)
-    assert lock.packages["zod", "3.25.0"] == {"sha512-325", "sha1-x"}
+    assert lock.packages["zod", "3.25.0"].hashes == {"sha512-325", "sha1-x"}
     assert Pin("zod", "3.24.0").exact("z3") == "npm:zod@3.24.0"
 
 
@@ -46,17 +47,17 @@ def test_pnpm_lock_6():
 dependencies:
   ai: {specifier: ^6, version: 6.0.1(zod@4.1.8)}
 packages:
-  /ai@6.0.1(zod@4.1.8): {resolution: {integrity: sha512-a}}
+  /ai@6.0.1(zod@4.1.8): {resolution: {integrity: sha512-a}, dependencies: {zod: 4.1.8}}
   /zod@4.1.8: {resolution: {integrity: sha512-z}}
 """
     lock = read_lock("pnpm-lock.yaml", text.encode())
     assert lock.kind == "pnpm-lock/6"
     assert lock.pin("", "ai", "^6") == Pin("ai", "6.0.1", "^6")
     assert set(lock.packages) == {("ai", "6.0.1"), ("zod", "4.1.8")}
-    assert b"specifier: 6.0.1" in lock.seed[1]
+    assert lock.packages["ai", "6.0.1"].edges == {"zod": ("zod", "4.1.8")}
 
 
-def test_yarn_berry_becomes_yarn_1():
+def test_yarn_berry():
     """Ranges that resolutions replaced find the only entry of their name, and Yarn's own patches are left out."""
     text = """# generated
 __metadata:
@@ -89,10 +90,8 @@ __metadata:
     lock = read_lock("yarn.lock", text.encode())
     assert lock.kind == "yarn-berry/8"
     assert lock.pin("", "has", "^1.0.0") == Pin("has", "1.0.3", "^1.0.0")
-    converted = read_lock("yarn.lock", lock.seed[1])
-    assert converted.kind == "yarn/1"
-    assert converted.ranges["function-bind@^1.1.1"].version == "1.1.1"
-    assert set(converted.packages) == set(lock.packages)
+    assert lock.packages["has", "1.0.3"].edges == {"function-bind": ("function-bind", "1.1.1")}
+    assert lock.packages["typescript", "5.0.0"] == Package()
 
 
 @pytest.mark.parametrize(
@@ -146,14 +145,73 @@ def test_several_lockfiles_are_refused(tmp_path):
 
 
 def test_every_difference_is_named():
-    """Another version, another hash, and a package the lock does not have; hashes that cannot be compared agree."""
-    lock = Lock("x/1", {("a", "1"): frozenset({"sha512-a"}), ("b", "1"): frozenset({"sha1-b"})}, ("x", b""))
-    assert list(differences(lock, {("a", "1"): "sha512-a", ("b", "1"): "sha512-b"})) == []
-    assert list(differences(lock, {("a", "1"): "sha512-z", ("b", "2"): "", ("c", "1"): ""})) == [
-        "has another hash for a 1 than the npm registry",
+    """Another version, hash or import, and a package the lock does not have; hashes that cannot be compared agree."""
+    a, b = Package(frozenset({"sha512-a"}), {"b": ("b", "1")}), Package(frozenset({"sha1-b"}))
+    lock = Lock("x/1", {("a", "1"): a, ("b", "1"): b})
+    same = {("a", "1"): a, ("b", "1"): Package(frozenset({"sha512-b"}))}
+    assert list(differences(lock, Lock("deno/5", same))) == []
+    other = {
+        ("a", "1"): Package(frozenset({"sha512-a"}), {"b": ("b", "2")}),
+        ("b", "2"): Package(),
+        ("c", "1"): Package(),
+    }
+    assert list(differences(lock, Lock("deno/5", other))) == [
+        "gives a 1 the package b 1, but b 2 would be installed for it",
         "has b 1, but 2 would be installed",
         "has c not at all, but 1 would be installed",
     ]
+    tampered = {("a", "1"): Package(frozenset({"sha512-z"}))}
+    assert list(differences(lock, Lock("deno/5", tampered))) == ["has another hash for a 1 than the npm registry"]
+
+
+TREES = {
+    "package-lock.json": npm(
+        {
+            "": {"dependencies": {"a": "^1", "b": "^2"}},
+            "node_modules/a": {"version": "1.0.0", "optionalDependencies": {"b": "^1", "n": "npm:b@^2"}},
+            "node_modules/a/node_modules/b": {"version": "1.0.0", "os": ["linux"]},
+            "node_modules/a/node_modules/n": {"name": "b", "version": "2.0.0"},
+            "node_modules/b": {"version": "2.0.0"},
+        }
+    ),
+    "pnpm-lock.yaml": b"""lockfileVersion: '9.0'
+importers: {.: {dependencies: {a: {specifier: ^1, version: 1.0.0}, b: {specifier: ^2, version: 2.0.0}}}}
+packages:
+  a@1.0.0: {resolution: {integrity: ''}}
+  b@1.0.0: {resolution: {integrity: ''}, os: [linux]}
+  b@2.0.0: {resolution: {integrity: ''}}
+snapshots:
+  a@1.0.0: {optionalDependencies: {b: 1.0.0, n: b@2.0.0}}
+  b@1.0.0: {}
+  b@2.0.0: {}
+""",
+    "bun.lock": b"""{"lockfileVersion": 1, "workspaces": {"": {"dependencies": {"a": "^1", "b": "^2"}}}, "packages": {
+  "a": ["a@1.0.0", "", {"optionalDependencies": {"b": "^1", "n": "npm:b@^2"}}, ""],
+  "b": ["b@2.0.0", "", {}, ""],
+  "a/b": ["b@1.0.0", "", {"os": "linux"}, ""],
+  "a/n": ["b@2.0.0", "", {}, ""],
+}}""",
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_what_packages_import_is_as_locked(name):
+    """Two versions of one package and an alias stay apart, in the lock and in what Deno is given."""
+    lock = read_lock(name, TREES[name])
+    a = lock.packages["a", "1.0.0"]
+    assert (a.edges, a.optional) == ({"b": ("b", "1.0.0"), "n": ("b", "2.0.0")}, {"b", "n"})
+    assert lock.packages["b", "1.0.0"].os == ("linux",)
+    pins = {"": {dependency: pin for dependency in "ab" if (pin := lock.pins[""].get(dependency))}}
+    written = json.loads(write_deno_lock(lock.packages, pins))
+    assert written["specifiers"] == {"npm:a@1.0.0": "1.0.0", "npm:b@2.0.0": "2.0.0"}
+    assert written["npm"] == {
+        "a@1.0.0": {"optionalDependencies": ["b@1.0.0", "n@npm:b@2.0.0"]},
+        "b@1.0.0": {"os": ["linux"]},
+        "b@2.0.0": {},
+    }
+    assert written["workspace"] == {"packageJson": {"dependencies": ["npm:a@1.0.0", "npm:b@2.0.0"]}}
+    again = read_lock("deno.lock", json.dumps(written).encode())
+    assert again.packages["a", "1.0.0"].edges == a.edges
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,9 @@ _progress = re.compile(r"(Download|Initialize|Installed|Reused|Downloaded|Unsupp
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an installation ended. `said` is the end of what Deno said, without progress, credentials and the folder.
-
-    `seeded` tells whether Deno took another package manager's lockfile for its own.
-    """
+    """How an installation ended. `said` is the end of what Deno said, without progress, credentials and the folder."""
 
     done: bool
-    seeded: bool
     said: str
 
 
@@ -49,9 +45,8 @@ def install_packages(folder: Path, *, frozen: bool) -> Outcome:
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            return Outcome(done=False, seeded=False, said=f"it took more than {_TIME_LIMIT} s")
-    seeded = "Seeded deno.lock from " in done.stderr and "Failed to import" not in done.stderr
-    return Outcome(done.returncode == 0, seeded, _readable(done.stderr, folder))
+            return Outcome(done=False, said=f"it took more than {_TIME_LIMIT} s")
+    return Outcome(done.returncode == 0, _readable(done.stderr, folder))
 
 
 def _readable(text: str, folder: Path) -> str:

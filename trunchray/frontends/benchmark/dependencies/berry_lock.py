@@ -1,20 +1,17 @@
-"""`yarn.lock` of Yarn 2 and newer, which Deno cannot read: it is rewritten as one of Yarn 1.
+"""`yarn.lock` of Yarn 2 and newer: YAML, with entries by `<dependency>@npm:<range>` and for every member.
 
 Its checksums are those of Yarn's own archives, so that only names and versions can be compared with what is installed.
 """
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Pin, Release
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin, Release
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
-
-_NO_HASH = "sha512-" + "A" * 86 + "=="
-"""Deno drops entries without a hash as corrupt; it takes the registry's own when it installs."""
 
 
 def is_berry(content: bytes) -> bool:
@@ -45,8 +42,7 @@ def read_berry_lock(content: bytes) -> Lock:
         "" if folder == "." else folder: dict(_pins(entry, installed, names=_names(members)))
         for folder, entry in members.items()
     }
-    packages: dict[Release, frozenset[str]] = {(pin.name, pin.version): frozenset() for pin in installed.values()}
-    return Lock(f"yarn-berry/{version}", packages, ("yarn.lock", _yarn_1(data, installed)), pins)
+    return Lock(f"yarn-berry/{version}", _packages(data, installed, pins.get("", {})), pins)
 
 
 def _names(members: Mapping[str, Any]) -> set[str]:
@@ -98,25 +94,23 @@ def _found(dependency: str, asked: str, installed: Mapping[str, Pin]) -> Pin | N
     return of_name.pop() if len({pin.version for pin in of_name}) == 1 else None
 
 
-def _yarn_1(data: Mapping[str, Any], installed: Mapping[str, Pin]) -> bytes:
-    keys: dict[Release, set[str]] = {}
-    edges: dict[Release, dict[str, str]] = {}
-    for key, pin in installed.items():
-        keys.setdefault((pin.name, pin.version), set()).add(key)
+def _packages(data: Mapping[str, Any], installed: Mapping[str, Pin], root: Mapping[str, Pin]) -> dict[Release, Package]:
+    """The packages, each with what it imports. A peer is what the root of the repository has, else the only one."""
+    found = {(pin.name, pin.version): Package() for pin in installed.values()}
     for entry in data.values():
-        name, version = _split(str(entry["resolution"]))
-        if (release := (name, version)) in keys:
-            edges[release] = {name: _plain(asked) for name, asked in (entry.get("dependencies") or {}).items()}
-    for wanted in edges.values():
-        for dependency, asked in wanted.items():
-            if pin := _found(dependency, asked, installed):
-                keys[pin.name, pin.version].add(f"{dependency}@{asked}")
-    blocks = (_block(sorted(keys[release]), release[1], edges.get(release, {})) for release in sorted(keys))
-    return ("# yarn lockfile v1\n\n\n" + "\n".join(blocks)).encode()
-
-
-def _block(keys: list[str], version: str, edges: Mapping[str, str]) -> str:
-    lines = [", ".join(json.dumps(key) for key in keys) + ":", f'  version "{version}"', f"  integrity {_NO_HASH}"]
-    if edges:
-        lines += ["  dependencies:", *(f"    {json.dumps(name)} {json.dumps(edges[name])}" for name in sorted(edges))]
-    return "\n".join([*lines, ""])
+        release = _split(str(entry["resolution"]))
+        if release in found:
+            wanted = entry.get("dependencies") or {}
+            edges = {name: _found(name, _plain(str(asked)), installed) for name, asked in wanted.items()}
+            peers = {
+                name: root.get(name) or _found(name, "", installed) for name in entry.get("peerDependencies") or {}
+            }
+            meta = entry.get("dependenciesMeta") or {}
+            conditions = str(entry.get("conditions") or "")
+            found[release] = Package(
+                edges={name: (pin.name, pin.version) for name, pin in (peers | edges).items() if pin and not pin.link},
+                optional=frozenset(name for name, each in meta.items() if each.get("optional")),
+                os=tuple(re.findall(r"\bos=([\w!]+)", conditions)),
+                cpu=tuple(re.findall(r"\bcpu=([\w!]+)", conditions)),
+            )
+    return found

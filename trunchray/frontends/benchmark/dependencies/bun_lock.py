@@ -15,9 +15,11 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     FOREIGN,
     Lock,
     LockRefused,
+    Package,
     Pin,
     Release,
     hashes,
+    machines,
     split_release,
 )
 
@@ -42,13 +44,13 @@ def read_bun_lock(content: bytes) -> Lock:
             "versions, or copy the code into the repository"
         )
     entries = {key: _pin(key, entry[0]) for key, entry in data["packages"].items()}
-    packages: dict[Release, frozenset[str]] = {}
+    packages: dict[Release, Package] = {}
     for key, pin in entries.items():
         if not pin.link:
-            packages[pin.name, pin.version] = hashes(data["packages"][key][-1])
+            packages.setdefault((pin.name, pin.version), _package(key, data["packages"][key], entries))
     members: dict[str, Any] = data["workspaces"]
     pins = {folder: dict(_pins(member, entries)) for folder, member in members.items()}
-    return Lock(f"bun/{version}", packages, _seed(data, pins), pins)
+    return Lock(f"bun/{version}", packages, pins)
 
 
 def _pin(key: str, resolved: str) -> Pin:
@@ -63,20 +65,23 @@ def _pin(key: str, resolved: str) -> Pin:
 def _pins(member: Mapping[str, Any], entries: Mapping[str, Pin]) -> Iterator[tuple[str, Pin]]:
     for section in _SECTIONS:
         for dependency, asked in member.get(section, {}).items():
-            if pin := entries.get(f"{member.get('name')}/{dependency}") or entries.get(dependency):
+            if pin := _resolved(str(member.get("name")), dependency, entries):
                 yield dependency, Pin(pin.name, pin.version, asked, pin.link)
 
 
-def _seed(data: Mapping[str, Any], pins: Mapping[str, Mapping[str, Pin]]) -> tuple[str, bytes]:
-    """The lock in the version that Deno reads, made for package.json files that ask for exact versions."""
-    kept = {name: value for name, value in data.items() if name not in ("configVersion", "catalog", "catalogs")}
-    members: dict[str, Any] = {}
-    for folder, member in data["workspaces"].items():
-        exact = {name: pin.exact(name) for name, pin in pins[folder].items()}
-        asked = {section: member[section] for section in _SECTIONS if section in member}
-        pinned = {
-            section: {name: exact.get(name, entry) for name, entry in each.items()} for section, each in asked.items()
-        }
-        members[folder] = member | pinned
-    text = json.dumps(kept | {"lockfileVersion": 1, "workspaces": members}, ensure_ascii=False)
-    return "bun.lock", text.encode()
+def _package(key: str, entry: list[Any], entries: Mapping[str, Pin]) -> Package:
+    about: dict[str, Any] = entry[2] if len(entry) > 2 and isinstance(entry[2], dict) else {}
+    optional = about.get("optionalDependencies", {})
+    wanted = {**about.get("peerDependencies", {}), **optional, **about.get("dependencies", {})}
+    found = {name: _resolved(key, name, entries) for name in wanted}
+    edges = {name: (pin.name, pin.version) for name, pin in found.items() if pin and not pin.link}
+    return Package(hashes(entry[-1]), edges, frozenset(optional), machines(about.get("os")), machines(about.get("cpu")))
+
+
+def _resolved(key: str, dependency: str, entries: Mapping[str, Pin]) -> Pin | None:
+    """The nearest entry on the path that leads to a package, from its own dependencies up to the root's."""
+    path = re.findall(r"@[^/]+/[^/]+|[^/]+", key)
+    for length in range(len(path), -1, -1):
+        if pin := entries.get("/".join([*path[:length], dependency])):
+            return pin
+    return None

@@ -7,25 +7,38 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, Pin, Release
+from trunchray.frontends.benchmark.dependencies.lock import Lock, Package, Pin, Release
 
 
-def differences(lock: Lock, resolved: Mapping[Release, str]) -> Iterator[str]:
-    """What of the resolved packages, each with its hash, the lock does not have."""
-    for (name, version), digest in sorted(resolved.items()):
+def differences(lock: Lock, resolved: Lock) -> Iterator[str]:
+    """What of the packages that were installed is not as the lock has it."""
+    for (name, version), package in sorted(resolved.packages.items(), key=lambda entry: entry[0]):
         locked = lock.packages.get((name, version))
         if locked is None:
             others = sorted(other for known, other in lock.packages if known == name)
             yield f"has {name} {' and '.join(others) or 'not at all'}, but {version} would be installed"
-        elif not _agree(locked, digest):
+        elif not _agree(locked.hashes, package.hashes):
             yield f"has another hash for {name} {version} than the npm registry"
+        else:
+            yield from _edges(f"{name} {version}", locked, package)
 
 
-def _agree(locked: frozenset[str], digest: str) -> bool:
-    """Whether a hash is a locked one. Locks may hold none, or only hashes of another algorithm."""
-    algorithm = digest.partition("-")[0]
-    comparable = {each for each in locked if each.partition("-")[0] == algorithm}
-    return not comparable or digest in comparable
+def _edges(what: str, locked: Package, package: Package) -> Iterator[str]:
+    for name, wanted in sorted(locked.edges.items()):
+        found = package.edges.get(name)
+        if found != wanted and not (found is None and name in locked.optional):
+            got = " ".join(found) if found else "nothing"
+            yield f"gives {what} the package {' '.join(wanted)}, but {got} would be installed for it"
+
+
+def _agree(locked: frozenset[str], installed: frozenset[str]) -> bool:
+    """Whether no algorithm gives another hash. Locks may hold none, or only hashes of another algorithm."""
+    for digest in installed:
+        algorithm = digest.partition("-")[0]
+        comparable = {each for each in locked if each.partition("-")[0] == algorithm}
+        if comparable and digest not in comparable:
+            return False
+    return True
 
 
 def misplaced(folder: Path, pins: Mapping[str, Mapping[str, Pin]], optional: frozenset[str]) -> Iterator[str]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import platform
+import re
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,14 +17,16 @@ from trunchray.core.digest import canonical, sha256
 from trunchray.core.release import Dependencies
 from trunchray.errors import AuthoringError, UsageError
 from trunchray.frontends.benchmark.dependencies.comparison import differences, installed, misplaced
-from trunchray.frontends.benchmark.dependencies.deno_lock import resolved_packages
-from trunchray.frontends.benchmark.dependencies.lock import LockRefused, Release
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused
+from trunchray.frontends.benchmark.dependencies.lockfiles import read_lock
 from trunchray.frontends.benchmark.dependencies.project import Project, find_project, place_of
 from trunchray.frontends.benchmark.dependencies.request import Request, request
 from trunchray.frontends.benchmark.dependencies.shelf import PackageShelf, Record
 from trunchray.frontends.benchmark.place import Place
 from trunchray.frontends.benchmark.staging import Stage
 
+_ANEW = "write the lockfile anew with its package manager, and commit it"
+_checksum = re.compile(r"[Cc]hecksum did not match.* for (@?[^@\s]+)@(\S+?)\.?(?:\s|$)")
 _LAYOUT = 1
 """Raised when entries of the cache change their form or content."""
 
@@ -99,21 +101,21 @@ def _install(project: Project, wanted: Request, folder: Path) -> Record:
         raise AuthoringError([where.problem(_failed(outcome.said))])
     lockfile = folder / "deno.lock"
     try:
-        resolved = resolved_packages(lockfile.read_bytes()) if lockfile.is_file() else {}
+        resolved = read_lock("deno.lock", lockfile.read_bytes()) if lockfile.is_file() else Lock("none", {})
     except LockRefused as e:
         raise AuthoringError([where.problem(str(e))]) from e
     if project.lock:
-        _check(project, wanted, folder, resolved, seeded=outcome.seeded)
-    return Record(tuple((name, version, digest) for (name, version), digest in sorted(resolved.items())))
+        _check(project, project.lock, wanted, folder, resolved)
+    packages = [(name, version, "".join(each.hashes)) for (name, version), each in resolved.packages.items()]
+    return Record(tuple(sorted(packages)))
 
 
-def _check(project: Project, wanted: Request, folder: Path, resolved: Mapping[Release, str], *, seeded: bool) -> None:
-    """Deno installs the newest versions, without an error, when it cannot use a lockfile.
+def _check(project: Project, lock: Lock, wanted: Request, folder: Path, resolved: Lock) -> None:
+    """Deno resolves anew, without an error, what it does not find in a lockfile.
 
     Raises:
         AuthoringError: what was installed is not what the lockfile says.
     """
-    assert project.lock is not None  # noqa: S101
     where = _lockfile_place(project)
     optional = frozenset(
         name
@@ -121,14 +123,9 @@ def _check(project: Project, wanted: Request, folder: Path, resolved: Mapping[Re
         for name, (section, _) in manifest.dependencies.items()
         if section == "optionalDependencies"
     )
-    advice = "write the lockfile anew with its package manager, and commit it"
-    found = list(differences(project.lock, resolved))
-    if not found and (found := list(misplaced(folder, wanted.pins, optional))):
-        advice = "the installer cannot tell versions of one package apart here; give all members the same one"
-    if not found and not (seeded or wanted.frozen):
-        found = ["could not be used by the installer"]
+    found = list(differences(lock, resolved)) or list(misplaced(folder, wanted.pins, optional))
     if found:
-        raise AuthoringError([where.problem(f"{each}; {advice}") for each in found])
+        raise AuthoringError([where.problem(f"{each}; {_ANEW}") for each in found])
 
 
 def _lockfile_place(project: Project) -> Place:
@@ -136,6 +133,8 @@ def _lockfile_place(project: Project) -> Place:
 
 
 def _failed(said: str) -> str:
+    if tampered := _checksum.search(said):
+        return f"has another hash for {tampered[1]} {tampered[2]} than the npm registry; {_ANEW}"
     return (
         f"its packages cannot be installed: {said}; correct names and versions, or see that the npm registry can be "
         "reached (a registry of your own: set NPM_CONFIG_REGISTRY)"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import cast
 
 
 class LockRefused(Exception):
@@ -11,6 +12,10 @@ class LockRefused(Exception):
 
 
 FOREIGN = "does not come from the registry; depend on a published version, or copy the code into the repository"
+
+
+Release = tuple[str, str]
+"""Name and version of a package."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +38,19 @@ class Pin:
         return self.version if self.name == dependency else f"npm:{self.name}@{self.version}"
 
 
-Release = tuple[str, str]
-"""Name and version of a package."""
+@dataclass(frozen=True, slots=True)
+class Package:
+    """One locked package. `hashes` are none where the lockfile has none that can be compared.
+
+    `edges` are the packages that its imports lead to, by the name it imports; those in `optional` may be absent. `os`
+    and `cpu` are the machines that can use it, empty for all.
+    """
+
+    hashes: frozenset[str] = frozenset()
+    edges: Mapping[str, Release] = field(default_factory=dict)
+    optional: frozenset[str] = frozenset()
+    os: tuple[str, ...] = ()
+    cpu: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,21 +58,15 @@ class Lock:
     """A lockfile in one form.
 
     `kind` is for example "package-lock/3". `pins` are by member, a folder relative to the lockfile ("" for its own),
-    and by dependency; a lockfile that does not know members has `ranges` instead, by `<dependency>@<range>`. `packages`
-    are the hashes of every locked package, none where the lockfile has none that can be compared. `seed` is the name
-    and the text of a lockfile that Deno can read.
+    and by dependency; a lockfile that does not know members has `ranges` instead, by `<dependency>@<range>`. `own` is
+    the text of Deno's own lockfile, which Deno enforces itself.
     """
 
     kind: str
-    packages: Mapping[Release, frozenset[str]]
-    seed: tuple[str, bytes]
+    packages: Mapping[Release, Package]
     pins: Mapping[str, Mapping[str, Pin]] = field(default_factory=dict)
     ranges: Mapping[str, Pin] = field(default_factory=dict)
-
-    @property
-    def frozen(self) -> bool:
-        """Whether the lockfile is Deno's own, which Deno enforces itself."""
-        return self.seed[0] == "deno.lock"
+    own: bytes | None = None
 
     def pin(self, member: str, dependency: str, asked: str) -> Pin | None:
         """What a dependency was locked to; None when the lockfile was made for another package.json."""
@@ -81,3 +91,10 @@ def split_release(text: str) -> Release:
 def hashes(text: object) -> frozenset[str]:
     """The hashes of an `integrity` field, which may hold several, or none."""
     return frozenset(text.split()) if isinstance(text, str) else frozenset()
+
+
+def machines(value: object) -> tuple[str, ...]:
+    """An `os` or `cpu` field: a list, or one entry."""
+    if isinstance(value, str):
+        return () if value == "none" else (value,)
+    return tuple(str(entry) for entry in cast("list[object]", value)) if isinstance(value, list) else ()

@@ -9,9 +9,18 @@ from __future__ import annotations
 import json
 import posixpath
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Pin, Release, hashes
+from trunchray.frontends.benchmark.dependencies.lock import (
+    Lock,
+    LockRefused,
+    Package,
+    Pin,
+    Release,
+    hashes,
+    machines,
+)
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 
 _SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
@@ -34,7 +43,7 @@ def read_npm_lock(content: bytes) -> Lock:
     entries: dict[str, Any] = data["packages"]
     _refuse_foreign(entries)
     pins = {folder: dict(_pins(folder, entries)) for folder in entries if not _is_installed(folder)}
-    return Lock(f"package-lock/{version}", _packages(entries), ("package-lock.json", content), pins)
+    return Lock(f"package-lock/{version}", _packages(entries), pins)
 
 
 def _is_installed(folder: str) -> bool:
@@ -45,13 +54,29 @@ def _name(folder: str, entry: Mapping[str, Any]) -> str:
     return entry.get("name") or folder.rpartition(_INSTALLED)[2]
 
 
-def _packages(entries: Mapping[str, Any]) -> dict[Release, frozenset[str]]:
-    found: dict[Release, frozenset[str]] = {}
+def _packages(entries: Mapping[str, Any]) -> dict[Release, Package]:
+    found: dict[Release, Package] = {}
     for folder, entry in entries.items():
         if _is_installed(folder) and not entry.get("link") and not entry.get("inBundle"):
             release = (_name(folder, entry), entry["version"])
-            found[release] = found.get(release, frozenset()) | hashes(entry.get("integrity"))
+            package = _package(folder, entries)
+            earlier = found.get(release, package)
+            found[release] = replace(earlier, hashes=earlier.hashes | package.hashes)
     return found
+
+
+def _package(folder: str, entries: Mapping[str, Any]) -> Package:
+    entry = entries[folder]
+    edges: dict[str, Release] = {}
+    for section in ("peerDependencies", "optionalDependencies", "dependencies"):
+        for dependency in entry.get(section, {}):
+            found = _resolved(folder, dependency, entries)
+            if found and not found[1].get("link") and not found[1].get("inBundle"):
+                edges[dependency] = (_name(*found), found[1]["version"])
+    optional = frozenset(entry.get("optionalDependencies", {}))
+    return Package(
+        hashes(entry.get("integrity")), edges, optional, machines(entry.get("os")), machines(entry.get("cpu"))
+    )
 
 
 def _pins(folder: str, entries: Mapping[str, Any]) -> Iterator[tuple[str, Pin]]:

@@ -6,18 +6,21 @@ https://github.com/pnpm/spec/tree/main/lockfile
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from trunchray.frontends.benchmark.dependencies.lock import (
     FOREIGN,
     Lock,
     LockRefused,
+    Package,
     Pin,
     Release,
     hashes,
+    machines,
     split_release,
 )
-from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml, write_yaml
+from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
 
 _SECTIONS = ("dependencies", "devDependencies", "optionalDependencies")
 
@@ -43,18 +46,37 @@ def read_pnpm_lock(content: bytes) -> Lock:
         )
     importers: dict[str, Any] = data.get("importers") or {".": data}
     pins = {"" if folder == "." else folder: dict(_pins(importer)) for folder, importer in importers.items()}
-    return Lock(f"pnpm-lock/{version[0]}", _packages(data.get("packages") or {}), _seed(data, importers), pins)
+    entries = data.get("packages") or {}
+    return Lock(f"pnpm-lock/{version[0]}", _packages(entries, data.get("snapshots") or entries), pins)
 
 
-def _packages(entries: Mapping[str, Any]) -> dict[Release, frozenset[str]]:
-    found: dict[Release, frozenset[str]] = {}
+def _packages(entries: Mapping[str, Any], snapshots: Mapping[str, Any]) -> dict[Release, Package]:
+    """`snapshots` say what packages import; a package that was linked to several peers has one for each."""
+    found: dict[Release, Package] = {}
     for key, entry in entries.items():
         integrity = entry["resolution"].get("integrity")
-        release = key.lstrip("/").partition("(")[0]
+        release = _bare(key)
         if integrity is None or ":" in release:
             raise LockRefused(f"{release!r} {FOREIGN}")
-        found[split_release(release)] = hashes(integrity)
+        found[split_release(release)] = Package(
+            hashes(integrity), os=machines(entry.get("os")), cpu=machines(entry.get("cpu"))
+        )
+    for key, entry in snapshots.items():
+        release = split_release(_bare(key))
+        optional = entry.get("optionalDependencies") or {}
+        edges = {
+            name: (pin.name, pin.version)
+            for name, version in ((entry.get("dependencies") or {}) | optional).items()
+            if not (pin := _pin(name, version, "")).link
+        }
+        if release in found and not found[release].edges:
+            found[release] = replace(found[release], edges=edges, optional=frozenset(optional))
     return found
+
+
+def _bare(key: str) -> str:
+    """A key without the peers that a package was linked to."""
+    return key.lstrip("/").partition("(")[0]
 
 
 def _pins(importer: Mapping[str, Any]) -> Iterator[tuple[str, Pin]]:
@@ -64,20 +86,8 @@ def _pins(importer: Mapping[str, Any]) -> Iterator[tuple[str, Pin]]:
 
 
 def _pin(dependency: str, version: str, asked: str) -> Pin:
-    bare = version.partition("(")[0].lstrip("/")
+    bare = _bare(version)
     if bare.startswith(("link:", "file:", "workspace:")):
         return Pin(dependency, asked=asked, link=True)
     name, at, number = bare.rpartition("@")  # an alias names the package as well
     return Pin(name if at else dependency, number, asked)
-
-
-def _seed(data: dict[str, Any], importers: Mapping[str, Any]) -> tuple[str, bytes]:
-    """The lock with exact versions in place of ranges.
-
-    Deno would resolve one range alike for all members, although they may be locked to different versions.
-    """
-    for importer in importers.values():
-        for section in _SECTIONS:
-            for dependency, entry in (importer.get(section) or {}).items():
-                entry["specifier"] = _pin(dependency, entry["version"], entry["specifier"]).exact(dependency)
-    return "pnpm-lock.yaml", write_yaml(data)

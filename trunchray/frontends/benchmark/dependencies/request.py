@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trunchray.errors import AuthoringError, Problem
+from trunchray.frontends.benchmark.dependencies.deno_lock import write_deno_lock
 from trunchray.frontends.benchmark.dependencies.lock import LockRefused, Pin
 from trunchray.frontends.benchmark.dependencies.project import PACKAGE_JSON, Project
 from trunchray.frontends.benchmark.dependencies.specifier import catalog, is_workspace, local_folder, refusal
@@ -40,10 +41,10 @@ def request(project: Project) -> Request:
         files[f"{member}/{PACKAGE_JSON}".lstrip("/")] = _text(project, member, sections)
     if problems:
         raise AuthoringError(problems)
-    if project.lock:
-        name, content = project.lock.seed
-        files[name] = content
-    return Request(files, pins, frozen=bool(project.lock and project.lock.frozen))
+    lock = project.lock
+    if lock:
+        files["deno.lock"] = lock.own or write_deno_lock(lock.packages, pins)
+    return Request(files, pins, frozen=bool(lock and lock.own))
 
 
 def _sections(
@@ -80,7 +81,7 @@ def _pin(project: Project, member: str, name: str, specifier: str) -> Pin | None
         raise LockRefused(f"{shown(specifier)} {reason}")
     if _is_local(project, name, specifier):
         return Pin(name, link=True)
-    if project.lock is None or project.lock.frozen:
+    if project.lock is None or project.lock.own:
         return None
     pin = project.lock.pin(member, name, specifier)
     if pin is None and not project.lock.pins and name in _names(project):

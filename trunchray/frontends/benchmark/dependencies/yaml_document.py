@@ -19,8 +19,3 @@ def read_yaml(content: bytes) -> Any:
         return yaml.load(content, Loader=_LOADER)  # noqa: S506 - the loader is a safe one
     except yaml.YAMLError as e:
         raise ValueError(f"is not valid YAML: {str(e).splitlines()[0]}") from e
-
-
-def write_yaml(value: Any) -> bytes:
-    """The document of a value in block style, with its keys in their order."""
-    return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1 << 20).encode()

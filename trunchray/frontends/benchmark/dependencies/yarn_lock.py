@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Pin, Release, hashes
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin, Release, hashes
 from trunchray.frontends.benchmark.dependencies.specifier import local_folder, refusal
 
-_field = re.compile(r'  "?([\w-]+)"? "?([^"]*)"?$')
+_line = re.compile(r'(?P<indent> +)"?(?P<name>[^"\s]+?)"?(?P<section>:)?(?: "?(?P<value>[^"]*)"?)?')
+
+
+@dataclass
+class _Entry:
+    """What stands below a line of keys: plain fields, and ranges by section and dependency."""
+
+    keys: list[str]
+    fields: dict[str, str] = field(default_factory=dict)
+    sections: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 def read_yarn_lock(content: bytes) -> Lock:
@@ -17,25 +27,45 @@ def read_yarn_lock(content: bytes) -> Lock:
     Raises:
         LockRefused: it holds something that does not come from the registry.
     """
-    ranges: dict[str, Pin] = {}
-    packages: dict[Release, frozenset[str]] = {}
-    for keys, fields in _entries(content.decode()):
-        for key in keys:
-            ranges[key] = _pin(key, fields)
-        pin = ranges[keys[0]]
+    entries = list(_entries(content.decode()))
+    ranges = {key: _pin(key, entry.fields) for entry in entries for key in entry.keys}
+    packages: dict[Release, Package] = {}
+    for entry in entries:
+        pin = ranges[entry.keys[0]]
         if not pin.link:
-            release = (pin.name, pin.version)
-            packages[release] = packages.get(release, frozenset()) | hashes(fields.get("integrity"))
-    return Lock("yarn/1", packages, ("yarn.lock", content), ranges=ranges)
+            packages[pin.name, pin.version] = _package(entry, ranges)
+    return Lock("yarn/1", packages, ranges=ranges)
 
 
-def _entries(text: str) -> Iterator[tuple[list[str], dict[str, str]]]:
-    """The keys and the plain fields of every entry."""
-    for block in re.split(r"\n(?=\S)", text):
+def _entries(text: str) -> Iterator[_Entry]:
+    for block in re.split(r"\n(?=\S)", text.replace("\r\n", "\n")):
         head, *lines = block.rstrip().split("\n")
         if head.endswith(":") and not head.startswith("#"):
-            keys = [key.strip().strip('"') for key in head[:-1].split(", ")]
-            yield keys, {found[1]: found[2] for line in lines if (found := _field.match(line))}
+            entry = _Entry([key.strip().strip('"') for key in head[:-1].split(", ")])
+            _fill(entry, lines)
+            yield entry
+
+
+def _fill(entry: _Entry, lines: list[str]) -> None:
+    section: dict[str, str] = {}
+    for line in lines:
+        found = _line.fullmatch(line)
+        if found is None:
+            continue
+        if found["section"]:
+            section = entry.sections.setdefault(found["name"], {})
+        elif len(found["indent"]) == 2:
+            entry.fields[found["name"]] = found["value"] or ""
+        else:
+            section[found["name"]] = found["value"] or ""
+
+
+def _package(entry: _Entry, ranges: Mapping[str, Pin]) -> Package:
+    optional = entry.sections.get("optionalDependencies", {})
+    wanted = entry.sections.get("dependencies", {}) | optional
+    found = {name: ranges.get(f"{name}@{asked}") for name, asked in wanted.items()}
+    edges = {name: (pin.name, pin.version) for name, pin in found.items() if pin and not pin.link}
+    return Package(hashes(entry.fields.get("integrity")), edges, frozenset(optional))
 
 
 def _pin(key: str, fields: dict[str, str]) -> Pin:
