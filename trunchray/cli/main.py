@@ -49,12 +49,16 @@ def root(
 
 def main() -> None:
     """Run one command and exit with its code; SIGTERM ends it as Ctrl-C does."""
-    # An event loop takes SIGINT as a wish to end in order, and SIGTERM not at all.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     raise SystemExit(run_command(sys.argv[1:]))
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    """An event loop takes SIGINT as a wish to end in order, and SIGTERM not at all."""
+    signal.raise_signal(signal.SIGINT)
 
 
 def run_command(argv: Sequence[str]) -> int:

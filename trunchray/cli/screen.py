@@ -6,12 +6,16 @@ import re
 from collections.abc import Callable
 from typing import IO, Any, cast
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 PIPE_WIDTH = 200
 """Characters a line may have where there is no terminal."""
+
+NAME_WIDTH = 24
+"""Characters of a name that are shown on one line before a column of figures is left out."""
 
 # Control characters, those that turn the direction of writing around, and halves of characters.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -43,9 +47,16 @@ def fitting(console: Console, table: Callable[[int], Table], most: int) -> Table
     """The widest table the terminal has room for: `table(most)`, or one for a lower number, down to 0."""
     for rank in range(most, 0, -1):
         made = table(rank)
-        if console.measure(made, options=console.options.update(width=1000)).minimum <= console.width:
+        if _least(console, made) <= console.width:
             return made
     return table(0)
+
+
+def _least(console: Console, table: Table) -> int:
+    """Columns the table takes when its names are folded to `NAME_WIDTH`."""
+    names = max((cell_len(str(name)) for name in table.columns[0].cells), default=0)
+    whole = console.measure(table, options=console.options.update(width=1000)).maximum
+    return whole - max(0, names - NAME_WIDTH)
 
 
 def figures(name: str, *columns: str) -> Table:
