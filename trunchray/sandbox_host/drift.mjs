@@ -14,7 +14,9 @@ export function drift(host, { start, uptime }) {
 
   const NativeDate = Date;
   const Drifting = new Proxy(NativeDate, {
-    construct: (target, args, made) => construct(target, args.length ? args : [clock()], made === Drifting ? target : made),
+    construct(target, args, made) {
+      return construct(target, args.length ? args : [clock()], made === Drifting ? target : made);
+    },
     apply: () => new NativeDate(clock()).toString(),
   });
   NativeDate.now = clock;

@@ -11,7 +11,7 @@ export function makeWriter() {
   const { isArray } = Array;
   const { isFinite } = Number;
   const { stringify } = JSON;
-  const { isWellFormed, toWellFormed, slice } = String.prototype;
+  const { isWellFormed, toWellFormed, slice, trim } = String.prototype;
   const { exec } = RegExp.prototype;
   const identifier = /^[A-Za-z_$][\w$]*$/;
   const arrayIndex = /^(0|[1-9]\d*)$/;
@@ -20,13 +20,14 @@ export function makeWriter() {
 
   /**
    * `maxChars`: bound of the text; `maxFlaws`: how many are told; `repair`: replace lone surrogates instead of
-   * refusing them; `optional`: an undefined member of the root counts as absent.
+   * refusing them; `optional`: an undefined member of the root counts as absent; `caseLines`: the root is an array of
+   * cases, and is written as one line for each, with the prompts trimmed.
    *
    * Returns JSON texts: `flaws`, an array of `{"path","message"}`, `functions`, an array of paths, and `value`, without
    * the members that have a flaw and without functions (in arrays null stands in their place). `value` is undefined
    * when nothing of it could be written or the text would be longer than `maxChars` (then `tooLarge` is true).
    */
-  return function write(root, { maxChars, maxFlaws, repair, optional }) {
+  return function write(root, { maxChars, maxFlaws, repair, optional, caseLines }) {
     const trail = [];
     const ancestors = [];
     let size = 0;
@@ -97,6 +98,7 @@ export function makeWriter() {
     }
     function array(value, depth) {
       const { length } = value;
+      const linewise = caseLines && depth === 0;
       let text = "";
       for (let i = 0; i < length; i++) {
         trail[depth] = i;
@@ -106,10 +108,11 @@ export function makeWriter() {
           break; // a hole is often one of millions
         }
         grow(1);
-        text += `${i ? "," : ""}${member(own, depth) ?? "null"}`;
+        const separator = i === 0 ? "" : linewise ? "\n" : ",";
+        text += `${separator}${member(own, depth) ?? "null"}`;
       }
       named(value, depth);
-      return `[${text}]`;
+      return linewise ? text : `[${text}]`;
     }
     function named(value, depth) {
       const keys = ownKeys(value);
@@ -138,7 +141,8 @@ export function makeWriter() {
         const name = string(key, depth + 1, "has a name with");
         const absent = optional && depth === 0 && own.value === undefined && !own.get && !own.set;
         if (name === undefined || absent) continue;
-        const content = member(own, depth);
+        const isPrompt = caseLines && depth === 1 && key === "prompt" && typeof own.value === "string";
+        const content = isPrompt ? string(apply(trim, own.value, []), depth + 1, "contains") : member(own, depth);
         if (content !== undefined) text += `${text && ","}${name}:${content}`;
       }
       return `{${text}}`;

@@ -4,8 +4,8 @@
  * First request: one line of JSON, `{"sources": [{"name","path","sha256"}], "seed", "start", "uptime", "maxCases"}`,
  * and the module's code. Then one request for each source, its bytes. Every reply is one line of JSON and raw bytes:
  * `{"flaws": [{"path","message"}]}`, to the last source also `"name"` and the cases, one line of JSON each. With
- * `"outcome"` and `"detail"`, `transform` was called and failed in that way; paths such as `[3].data.x` are then in what
- * it returned.
+ * `"outcome"` and `"detail"`, `transform` was called and failed in that way; paths such as `[3].data.x` are then in
+ * what it returned.
  */
 import { Chance, seededCrypto } from "./chance.mjs";
 import { closeDoors, open, receiveWithHead, send, serve } from "./channel.mjs";
@@ -50,7 +50,7 @@ async function run(head, code, contents, builtins, chance) {
     const namespace = await realm.load(code, builtins);
     const { flaws, name } = readExport(realm, namespace);
     if (flaws.length) return refused(flaws);
-    const limits = { maxChars: MAX_CHARS, maxFlaws: MAX_FLAWS, maxLength: head.maxCases };
+    const limits = { maxChars: MAX_CHARS, maxFlaws: MAX_FLAWS, caseLines: true, maxLength: head.maxCases };
     const [kind, outcome] = await new Promise((resolve) => {
       realm.transform(namespace.default, given(head), contents, limits, (...outcome) => resolve(outcome));
     });
@@ -82,14 +82,16 @@ function readExport(realm, namespace) {
   for (const field of [...Object.keys(value), ...functions]) {
     if (!known.includes(field)) flaws.push({ path: field, message: "is not a known field; there are name, transform" });
   }
-  if (!functions.includes("transform")) flaws.push({ path: "transform", message: "is required, and must be a function" });
+  if (!functions.includes("transform")) {
+    flaws.push({ path: "transform", message: "is required, and must be a function" });
+  }
   if (typeof value.name !== "string" || !value.name.trim()) {
     flaws.push({ path: "name", message: "is required, and must be text" });
   }
   return { flaws, name: value.name };
 }
 
-/** The returned cases as they were written, but for the outer blanks of their prompts. */
+/** The returned cases as they were written. */
 function cases(name, { tooLarge, flaws: told, functions, value }) {
   const flaws = JSON.parse(told);
   for (const path of JSON.parse(functions).slice(0, MAX_FLAWS)) {
@@ -97,12 +99,7 @@ function cases(name, { tooLarge, flaws: told, functions, value }) {
   }
   if (tooLarge) flaws.push({ path: "", message: `is larger than ${MAX_CHARS / 1e6} million characters of JSON` });
   if (flaws.length) return failed("not_plain", "", flaws);
-  let lines = "";
-  for (const authored of JSON.parse(value)) {
-    if (typeof authored?.prompt === "string") authored.prompt = authored.prompt.trim();
-    lines += `${JSON.stringify(authored)}\n`;
-  }
-  return `${JSON.stringify({ flaws: [], name })}\n${lines}`;
+  return `${JSON.stringify({ flaws: [], name })}\n${value && `${value}\n`}`;
 }
 
 function refused(flaws) {
