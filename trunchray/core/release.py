@@ -85,7 +85,10 @@ class TransformerSource(CamelFrozen):
 
 
 class ReleaseTransformer(CamelFrozen):
-    """A transformer that made cases: `sha256` is of its source file, `sources` are by their authored names."""
+    """A transformer that made cases; `path` is relative to the benchmark directory, as those of evals.
+
+    `sha256` is of its source file, `sources` are by their authored names.
+    """
 
     name: str
     path: str
