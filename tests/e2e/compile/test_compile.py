@@ -206,3 +206,15 @@ def test_a_release_of_25_000_cases(tmp_path):
     table = stored.cases()
     assert len(table) == stored.release.cases.count == 25_000
     assert table["a.24999"].data == {"answer": 24_999}
+
+
+def test_data_files_of_any_size(tmp_path):
+    """The limit for sources of transformers is none for data files: 55 MB of cases compile, from a link as well."""
+    evals = tmp_path / "evals"
+    evals.mkdir()
+    (evals / "a.ts").write_text('export default { id: "a", cases: "./a.jsonl", evaluate: { kind: "non_empty" } };')
+    with (evals / "large.jsonl").open("w") as file:
+        for number in range(55):
+            file.write(json.dumps({"id": f"a.{number}", "prompt": "p", "data": "x" * 1_000_000}) + "\n")
+    (evals / "a.jsonl").symlink_to("large.jsonl")
+    assert compile_benchmark(tmp_path).release.cases.count == 55

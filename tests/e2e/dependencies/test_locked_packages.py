@@ -8,9 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.packages import HASHES, VERSIONS, benchmark, package_lock, write
+from support.packages import EVAL, HASHES, MANIFEST, VERSIONS, benchmark, package_lock, write
 from trunchray.errors import AuthoringError
 from trunchray.frontends.benchmark.compiler import compile_benchmark
+from trunchray.frontends.benchmark.dependencies.install import install
+from trunchray.frontends.benchmark.location import locate
+from trunchray.frontends.benchmark.staging import staged
 
 CLOSED = "http://127.0.0.1:9/"
 PNPM = f"""lockfileVersion: '9.0'
@@ -186,3 +189,72 @@ def test_members_of_a_pnpm_workspace_get_their_own_versions(tmp_path, cache):
     release = compile_benchmark(root / "packages" / "b" / "deep" / "bench").release
     assert release.dependencies.lockfile == "pnpm-lock/9"
     assert compile_benchmark(root).release.dependencies.packages == release.dependencies.packages
+
+
+def test_each_package_gets_the_version_it_was_locked_with(make, cache):
+    """Two versions of one package stay apart; another locked version of what is imported is another release."""
+    newer = {"version": "1.1.2", "integrity": NEWER}
+    lock = json.loads(package_lock())
+    lock["packages"][""]["dependencies"]["function-bind"] = "^1.1.2"
+    lock["packages"]["node_modules/has/node_modules/function-bind"] = lock["packages"]["node_modules/function-bind"]
+    lock["packages"]["node_modules/function-bind"] = newer
+    manifest = json.dumps({"name": "x", "dependencies": {"has": "^1.0.0", "function-bind": "^1.1.2"}})
+    nested = make(package__json=manifest, package_lock__json=json.dumps(lock))
+    with staged(locate(nested)) as stage:
+        install(stage)
+        modules = stage.root / "node_modules"
+        direct = json.loads((modules / "function-bind" / "package.json").read_bytes())
+        (inside,) = modules.glob(".deno/has@*/node_modules/function-bind/package.json")
+        assert (direct["version"], json.loads(inside.read_bytes())["version"]) == ("1.1.2", "1.1.1")
+    del lock["packages"]["node_modules/has/node_modules/function-bind"]
+    flat = make("flat", package__json=manifest, package_lock__json=json.dumps(lock))
+    assert compile_benchmark(flat).release.digest != compile_benchmark(nested).release.digest
+
+
+NEWER = "sha512-7XHNxH7qX9xG5mIwxkhumTox/MIRNcOgDrxWsMt2pAr23WHp6MrRlN7FBSFpCpr+oVO0F744iUgR82nJMfG2SA=="
+
+
+def test_scripts_settings_and_foreign_registries_have_no_effect(make, cache, tmp_path):
+    """Lifecycle scripts never run, and neither .npmrc nor the addresses in a lockfile are followed."""
+    witness = tmp_path / "ran"
+    script = f"touch {witness}"
+    manifest = MANIFEST | {"scripts": dict.fromkeys(("preinstall", "install", "postinstall", "prepare"), script)}
+    lock = json.loads(package_lock())
+    for entry in lock["packages"].values():
+        entry["resolved"] = f"{CLOSED}x.tgz"
+    settings = f"registry={CLOSED}\n//127.0.0.1:9/:_authToken=${{HOME}}\n"
+    files = {"package__json": json.dumps(manifest), "package_lock__json": json.dumps(lock), "__npmrc": settings}
+    assert compile_benchmark(make(**files)).release.dependencies.packages == PACKAGES
+    assert not witness.exists()
+
+
+def test_a_folder_of_the_repository_is_a_package(make, cache):
+    """A `file:` dependency inside the repository is linked, with what it depends on itself."""
+    lock = json.loads(package_lock())
+    lock["packages"][""]["dependencies"] = {"own": "file:./vendor/own"}
+    lock["packages"]["node_modules/own"] = {"resolved": "vendor/own", "link": True}
+    lock["packages"]["vendor/own"] = {"name": "own", "version": "1.0.0", "dependencies": {"has": "^1.0.0"}}
+    folder = make(
+        package__json=json.dumps({"name": "x", "dependencies": {"own": "file:./vendor/own"}}),
+        package_lock__json=json.dumps(lock),
+    )
+    write(
+        folder,
+        {
+            "vendor/own/package.json": json.dumps({"name": "own", "main": "i.js", "dependencies": {"has": "^1.0.0"}}),
+            "vendor/own/i.js": 'module.exports = require("has");',
+            "evals/a.ts": EVAL.replace('"has"', '"own"'),
+        },
+    )
+    release = compile_benchmark(folder).release
+    assert (release.dependencies.state, release.dependencies.packages) == ("locked", PACKAGES)
+
+
+def test_nothing_is_installed_without_dependencies(make, cache, monkeypatch):
+    """A package.json that names no package, whatever lies beside it, needs no network and no cache."""
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", CLOSED)
+    plain = 'export default { id: "a", prompt: "p", evaluate: { kind: "non_empty" } };'
+    folder = make(package__json='{"name": "x", "type": "module"}', package_lock__json='{"lockfileVersion": 1}')
+    write(folder, {"evals/a.ts": plain})
+    assert compile_benchmark(folder).release.dependencies.state == "none"
+    assert not (cache / "dependencies").exists()
