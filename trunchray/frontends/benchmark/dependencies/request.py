@@ -115,9 +115,9 @@ def _floating(project: Project, name: str, specifier: str) -> str:
 
 def _text(project: Project, member: str, sections: Mapping[str, Mapping[str, str]]) -> bytes:
     manifest = project.manifests[member]
-    content: dict[str, Any] = {"version": "0.0.0", "private": True, **sections}
-    if manifest.name:
-        content["name"] = manifest.name
+    # Without a name, Deno would take that of the folder, which is another one every time.
+    name = manifest.name or "-".join(["trunchray", *member.split("/")]).rstrip("-").lower()
+    content: dict[str, Any] = {"name": name, "version": "0.0.0", "private": True, **sections}
     if not member:
         content |= {} if project.lock else manifest.overrides
         if others := sorted(set(project.manifests) - {""}):
