@@ -1,0 +1,85 @@
+"""A chat endpoint on loopback that answers everything alike: `server.c` where there is a C compiler, else this file."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+ANSWER = {
+    "id": "chatcmpl-0",
+    "object": "chat.completion",
+    "model": "fixed",
+    "choices": [
+        {
+            "index": 0,
+            "message": {"role": "assistant", "content": "The answer is 42. " + "It takes a moment to explain. " * 30},
+            "finish_reason": "stop",
+        }
+    ],
+    "usage": {"prompt_tokens": 250, "completion_tokens": 200, "total_tokens": 450},
+}
+"""About 1 KB."""
+
+
+@contextmanager
+def serving(latency_ms: int = 0) -> Generator[str]:
+    """The base URL of a server in a process of its own."""
+    with tempfile.TemporaryDirectory() as temporary:
+        answer = Path(temporary) / "answer.json"
+        answer.write_text(json.dumps(ANSWER))
+        command = [*_program(Path(temporary)), str(latency_ms), str(answer)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+            process.kill()
+
+
+def _program(temporary: Path) -> list[str]:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        print("no C compiler: the server is Python's and takes processor time from what is measured", file=sys.stderr)
+        return [sys.executable, str(HERE / "server.py")]
+    program = temporary / "server"
+    subprocess.run([compiler, "-O2", "-o", program, HERE / "server.c"], check=True)
+    return [str(program)]
+
+
+class _Connection(asyncio.Protocol):
+    def __init__(self, latency: float, answer: bytes) -> None:
+        self._latency, self._answer = latency, answer
+        self._received = b""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        self._received += data
+        while b"\r\n\r\n" in self._received:
+            head, _, rest = self._received.partition(b"\r\n\r\n")
+            length = int((head.lower().partition(b"\r\ncontent-length:")[2].split() or [b"0"])[0])
+            if len(rest) < length:
+                return
+            self._received = rest[length:]
+            asyncio.get_running_loop().call_later(self._latency, self._transport.write, self._answer)
+
+
+async def _serve(latency: float, body: bytes) -> None:
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: _Connection(latency, head + body), "127.0.0.1", 0, backlog=4096)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await loop.run_in_executor(None, sys.stdin.read)
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1]) / 1000, Path(sys.argv[2]).read_bytes()))
