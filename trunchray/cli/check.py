@@ -112,7 +112,7 @@ def _watch(path: str, config: str | None) -> Watch:
     from trunchray.frontends.benchmark.watch import Watch
 
     if is_git_address(path):
-        raise UsageError(f"--watch: a commit such as {path!r} never changes; check it without --watch")
+        raise UsageError("--watch: a commit never changes, so there is nothing to wait for; check it without --watch")
     return Watch(locate(Path(path), config).root)
 
 
