@@ -34,4 +34,16 @@ async def sandbox() -> AsyncIterator[EvaluatorSandbox]:
     sandbox = EvaluatorSandbox(slots=2, deadline=1.5)
     yield sandbox
     await sandbox.close()
-    assert descendants(os.getpid()) <= before
+    left = descendants(os.getpid()) - before
+    assert not left, described(left)
+
+
+def described(pids: set[int]) -> list[str]:
+    """For messages."""
+    found: list[str] = []
+    for pid in pids:
+        with suppress(FileNotFoundError, ProcessLookupError):
+            found.append(
+                f"{Path(f'/proc/{pid}/stat').read_text()[:60]} {Path(f'/proc/{pid}/cmdline').read_bytes()[:80]!r}"
+            )
+    return found

@@ -45,6 +45,7 @@ class PlainChild:
             os.killpg(self.pid, signal.SIGKILL)
 
     def wait(self, timeout: float | None = None) -> int:
+        WATCHDOG.release(self.pid)  # once reaped, its id may become another's
         try:
             return self._process.wait(timeout)
         except subprocess.TimeoutExpired as e:
