@@ -22,10 +22,6 @@ def descendants(pid: int) -> set[int]:
     return below.union(*map(descendants, below))
 
 
-def open_files(pid: int) -> int:
-    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
-
-
 @pytest.fixture
 async def sandbox() -> AsyncIterator[EvaluatorSandbox]:
     """Two slots and short patience; whatever a test did, no process is left at its end."""
