@@ -39,14 +39,15 @@ class Toolbox:
     def open(self, names: Sequence[str]) -> TrialTools:
         """These tools for one trial, which has to close them."""
         modules = {name: self._tools[name].module for name in names if name in self._tools}
-        return TrialTools(ToolsProcess(modules, deadline=self._deadline), frozenset(modules), self._places)
+        return TrialTools(modules, self._deadline, self._places)
 
 
 class TrialTools:
     """The tools of one trial; a process, and a place for it, is taken at the first call that needs one."""
 
-    def __init__(self, process: ToolsProcess, names: frozenset[str], places: asyncio.Semaphore) -> None:
-        self._process, self._names, self._places = process, names, places
+    def __init__(self, modules: Mapping[str, ToolModule], deadline: float, places: asyncio.Semaphore) -> None:
+        self._modules, self._deadline, self._places = modules, deadline, places
+        self._process: ToolsProcess | None = None  # made at the first call: most trials make none
         self._taking = asyncio.Lock()
         self._taken = False
 
@@ -57,15 +58,18 @@ class TrialTools:
             ToolError: the process died.
             SandboxError: it could not be started.
         """
-        if call.name in self._names:
+        process = self._process = self._process or ToolsProcess(self._modules, deadline=self._deadline)
+        if call.name in self._modules:
             async with self._taking:
                 if not self._taken:
                     await self._places.acquire()
                     self._taken = True
-        return await self._process.call(call.name, call.arguments, tool_call_id=call.id, messages=messages)
+        return await process.call(call.name, call.arguments, tool_call_id=call.id, messages=messages)
 
     async def close(self) -> None:
         """End the process and give its place to another trial."""
+        if self._process is None:
+            return
         try:
             await self._process.close()
         finally:
