@@ -31,29 +31,35 @@ def main() -> None:
         ran += [(f"mock/echo, {pool}", apart(run, pool, options.trials, None)) for pool in ("local", "ray")]
     if options.only != "mock":
         with serving() as base_url:
-            bares += [(f"bare aiohttp, {n} processes", bare(base_url, options.trials, processes=n)) for n in (1, 2)]
-            ran += [(f"openai, {pool}", apart(run, pool, options.trials, base_url)) for pool in ("local", "ray")]
-            bares.append(("bare aiohttp, 2 processes again", bare(base_url, options.trials)))
+            bares.append(("bare aiohttp, 1 process", bare(base_url, options.trials, processes=1)))
+            for pool in ("local", "ray"):
+                bares.append(("bare aiohttp, 2 processes", bare(base_url, options.trials)))
+                ran.append((f"openai, {pool}", apart(run, pool, options.trials, base_url)))
+            bares.append(("bare aiohttp, 2 processes", bare(base_url, options.trials)))
     show(options.trials, bares, ran)
 
 
 def show(trials: int, bares: list[tuple[str, Bare]], ran: list[tuple[str, Ran]]) -> None:
-    """Rates are of the time between the first dispatch and the last commit; the baseline is two bare processes."""
+    """Rates are of the time between the first dispatch and the last commit. Ratios are to the bare processes."""
     best = max((each.requests / each.wall for _, each in bares), default=None)
-    head = ["", "start s", "work s", "report s", "trials/s", "CPU ms", "driver ms", "Ray ms", "peak MB", "worker MB"]
-    rows: list[list[object]] = []
+    least = sum(each.cpu / trials * 1e3 for _, each in bares) / len(bares) if bares else None
+    head = ["", "start s", "work s", "report s", "trials/s", "of best", "CPU ms", "of mean"]
+    head += ["driver ms", "Ray ms", "peak MB", "worker MB"]
+    shown: list[list[object]] = []
+
+    def add(name: str, start: float | None, work: float, report: float | None, cpu: float, more: list[object]) -> None:
+        rate, cost = trials / work, cpu / trials * 1e3
+        ratios = [rate / best, cost / least] if best and least and "mock" not in name else [None, None]
+        shown.append([name, start, work, report, rate, ratios[0], cost, ratios[1], *more])
+
     for name, each in bares:
-        rate = each.requests / each.wall
-        rows.append([name, None, each.wall, None, rate, each.cpu / trials * 1e3, None, None, None, each.peak])
+        add(name, None, each.wall, None, each.cpu, [None, None, None, each.peak])
     for name, each in ran:
-        spent, rate = each.spent, each.trials / each.work
-        cost = [seconds / trials * 1e3 for seconds in (spent.driver + spent.workers, spent.driver, spent.others)]
-        rows.append(
-            [name, each.start, each.work, each.report, rate, *cost, spent.driver_peak, spent.worker_peak or None]
-        )
-    for row in rows:
-        row.append(row[4] / best if best and "mock" not in str(row[0]) else None)  # pyright: ignore[reportOperatorIssue]
-    table(f"{trials:,} one-call trials; CPU is per trial, driver and workers", [*head, "of best bare"], rows)
+        spent = each.spent
+        apiece: list[object] = [spent.driver / trials * 1e3, spent.others / trials * 1e3]
+        peaks: list[object] = [spent.driver_peak, spent.worker_peak or None]
+        add(name, each.start, each.work, each.report, spent.driver + spent.workers, apiece + peaks)
+    table(f"{trials:,} one-call trials; CPU is per trial, driver and workers", head, shown)
 
 
 if __name__ == "__main__":
