@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -49,8 +49,9 @@ class Compiled:
     """A release in memory. `modules` maps the hash of each module to its code."""
 
     release: Release
-    cases: bytes
-    modules: dict[str, bytes]
+    # Kept out of its repr, which asyncio writes twice while it ends (of the result of the main task).
+    cases: bytes = field(repr=False)
+    modules: dict[str, bytes] = field(repr=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
