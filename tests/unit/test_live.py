@@ -87,7 +87,7 @@ def test_the_table(clock: Clock, columns: int):
     assert "r  0:10" in terminal.text()
 
 
-@pytest.mark.parametrize("columns", [80], indirect=True)
+@pytest.mark.parametrize("columns", [60, 80], indirect=True)
 def test_the_table_in_a_narrow_terminal(clock: Clock, columns: int):
     """No number is ever cut: what is less needed goes, and long names are folded."""
     seen = snapshot(1_000_000, tokens=123_456_789, planned=4_000_000, name="provider/" + "long-model-name-" * 4)
@@ -98,7 +98,6 @@ def test_the_table_in_a_narrow_terminal(clock: Clock, columns: int):
     assert "…" not in text
     assert "tokens" not in text
     assert "1,000,000  4,000,000" in text
-    assert "1,000.0/s" in text
     assert "".join(line.split()[0] for line in lines[2:] if line).count("long-model-name-") == 4
 
 

@@ -253,7 +253,14 @@ def test_markdown_shows_models_evals_and_errors() -> None:
     assert "| e | 50.0% |" in page
     assert "1 trials not run: budget; bounds 33.3% to 66.7%" in page
     assert "| provider/timeout | 1 | no answer \\| within 120 s |" in page
-    assert page.count("\n- ") == 3
+    assert page.count("\n- ") == 4
+    assert "- Bounds: " in page
+    assert "`results.parquet`" in page
+
+
+def test_markdown_without_errors_has_no_bounds() -> None:
+    """Where nothing went wrong, nothing is said of what errors could have changed."""
+    assert "ounds" not in markdown(report(PASS, FAIL))
 
 
 def test_markdown_of_several_attempts_has_pass_at_k() -> None:

@@ -12,20 +12,22 @@ from support.terminal import Terminal
 from trunchray.cli.screen import console
 from trunchray.cli.tables import show_report, show_status
 from trunchray.core.receipt import Counts
-from trunchray.core.report import CountedRow, Planned, PlannedModel, Report
+from trunchray.core.report import CountedRow, Latency, Planned, PlannedModel, Report, Tokens
 from trunchray.core.tally import Tally
 from trunchray.engine.progress import AgentProgress, Snapshot
 from trunchray.engine.status import Status
 
 
-def report(*names: str, evals: int = 2, failure: tuple[str, str, str] | None = None) -> Report:
+def report(
+    *names: str, evals: int = 2, failure: tuple[str, str, str] | None = None, cost: float | None = 0.5
+) -> Report:
     """Each model has four trials in each eval: passed, failed, an error when `failure` is given, and none."""
     planned = {f"eval-{n}": 4 for n in range(evals)}
     tally = Tally(Planned("run", "d" * 64, "[b]Title[/b]", 1, tuple(PlannedModel(n, n, n, planned) for n in names)))
     for name in names:
         for eval_id in planned:
             common: dict[str, Any] = {"agent": name, "eval_id": eval_id, "attempt": 1, "tool_calls": 0}
-            graded = {"usage": (1000, 500, None, None), "cost_usd": 0.5, "latency": 1.25, "finish_reason": "stop"}
+            graded = {"usage": (1000, 500, None, None), "cost_usd": cost, "latency": 1.25, "finish_reason": "stop"}
             fine = {**common, **graded, "failure": None}
             tally.add(CountedRow(case_id=f"{eval_id}1", outcome="passed", score=1.0, **fine))
             tally.add(CountedRow(case_id=f"{eval_id}2", outcome="failed", score=0.0, **fine))
@@ -51,7 +53,7 @@ def test_a_report(monkeypatch: pytest.MonkeyPatch):
     assert title == "[b]Title[/b]  (run run)"
     names = "model / eval passed failed error not run coverage pass rate (95 %) score tokens cost $ p50 s p95 s"
     assert " ".join(head.split()) == names
-    assert " ".join(model.split()) == "m 2 2 0 4 50% 50.0% (15.0–85.0) 0.500 6,000 2.0000 1.25 1.25"
+    assert " ".join(model.split()) == "m 2 2 0 4 50.0% 50.0% (15.0–85.0) 0.500 6,000 2.0000 1.25 1.25"
     assert first.split()[0] == "eval-0"
     assert second.split()[0] == "eval-1"
     assert len({len(line) for line in (head, model, first, second)}) == 1
@@ -62,21 +64,80 @@ def test_a_report_with_one_eval(monkeypatch: pytest.MonkeyPatch):
     assert len(shown(report("m", evals=1), 140, monkeypatch)) == 3
 
 
+LONG = "provider/a-model-with-a-rather-long-name-2026-01-01"
+
+
+def grown(figures: Any) -> Any:
+    """The same figures with as many digits as a large run has."""
+    large = {"passed": 1_234_567, "failed": 1_234_567, "error": 12_345, "not_run": 123_456, "planned": 2_604_935}
+    more = {"usage": Tokens(input_tokens=9_123_456_789, output_tokens=1), "latency": Latency(p50=100.25, p95=599.99)}
+    cost = None if figures.cost_usd is None else 12345.6789
+    return figures.model_copy(update={**large, **more, "cost_usd": cost})
+
+
+def large(found: Report) -> Report:
+    models = [
+        grown(model).model_copy(update={"evals": tuple(map(grown, model.evals)), "errors": ()})
+        for model in found.models
+    ]
+    return found.model_copy(update={"models": tuple(models)})
+
+
+@pytest.mark.parametrize("cost", [0.5, None], ids=["priced", "unpriced"])
+@pytest.mark.parametrize("many", [False, True], ids=["few digits", "many digits"])
+@pytest.mark.parametrize("names", [("m",), ("mock/echo", "mock/replay"), (LONG, "m")], ids=["short", "usual", "long"])
 @pytest.mark.parametrize("columns", [60, 80, 100, 120])
-def test_a_report_in_a_narrow_terminal(columns: int, monkeypatch: pytest.MonkeyPatch):
-    """Columns are left out rather than cut, and long names are folded."""
-    name = "provider/a-model-with-a-rather-long-name-2026-01-01"
-    lines = shown(report(name, "m"), columns, monkeypatch)
-    assert max(map(len, lines)) <= columns
-    assert not any("…" in line for line in lines)
-    text = "".join(lines)
-    assert "pass rate (95 %)" in text
-    assert "50.0% (9.5–90.5)" in text
+def test_a_report_in_a_narrow_terminal(
+    columns: int, names: tuple[str, ...], many: bool, cost: float | None, monkeypatch: pytest.MonkeyPatch
+):
+    """No row is wider than the terminal; names and pass rates are always there, and no figure is cut."""
+    found = report(*names, cost=cost)
+    _, head, *rows = shown(large(found) if many else found, columns, monkeypatch)
+    assert max(map(len, (head, *rows))) <= columns
+    assert head.startswith("model / eval  ")
+    assert "pass rate (95 %)" in head
+    folded = "".join(row.split()[0] for row in rows if row)
+    assert all(name in folded for name in names)
+    assert sum("50.0% (" in row for row in rows) == 3 * len(names)
+    error = "12,345" if many else " 0 "
+    assert sum(error in row for row in rows) >= 3 * len(names)
+    assert not any("…" in row for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("columns", "heads"),
+    [
+        (42, "model / eval error pass rate (95 %)"),
+        (80, "model / eval passed failed error not run pass rate (95 %) cost $ p95 s"),
+        (94, "model / eval passed failed error not run pass rate (95 %) score cost $ p50 s p95 s"),
+        (120, "model / eval passed failed error not run coverage pass rate (95 %) score tokens cost $ p50 s p95 s"),
+    ],
+)
+def test_what_is_left_out_first(columns: int, heads: str, monkeypatch: pytest.MonkeyPatch):
+    """The narrower the terminal, the fewer figures: coverage and tokens go first, counts of errors never."""
+    assert " ".join(shown(report("mock/echo"), columns, monkeypatch)[1].split()) == heads
+
+
+def test_a_model_without_a_price(monkeypatch: pytest.MonkeyPatch):
+    """What was never paid for has no cost, before and after anything counted."""
+    plan = (PlannedModel("m", "m", "m", {"e": 4}),)
+    for found in (Tally(Planned("run", "d" * 64, "T", 1, plan)).report(), report("m", evals=1, cost=None)):
+        assert shown(found, 140, monkeypatch)[2].split()[-3] == "–"
+
+
+@pytest.mark.parametrize(("failed", "told"), [(0, "100%"), (1, "99.9%"), (1000, "0.0%")])
+def test_coverage_is_rounded_down(failed: int, told: str, monkeypatch: pytest.MonkeyPatch):
+    """Only when every trial was graded is it 100%."""
+    found = report("m", evals=1)
+    model = found.models[0].model_copy(update={"planned": 1000, "passed": 1000 - failed, "failed": 0})
+    assert f" {told} " in shown(found.model_copy(update={"models": (model,)}), 140, monkeypatch)[2]
 
 
 def test_a_report_in_a_pipe(monkeypatch: pytest.MonkeyPatch):
-    """A file gets every column, whatever the terminal's width."""
-    assert "p95 s" in shown(report("m" * 50), None, monkeypatch)[1]
+    """A file gets every column and whole names, whatever the terminal's width."""
+    _, head, row, *_ = shown(report("m" * 200), None, monkeypatch)
+    assert "p95 s" in head
+    assert row.startswith("m" * 200 + "  ")
 
 
 def test_errors_below_a_report(monkeypatch: pytest.MonkeyPatch):

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 
 from trunchray.cli.output import Output
-from trunchray.cli.screen import figures, fitting
+from trunchray.cli.screen import Line, fitted
 from trunchray.cli.tables import errors_cell
 from trunchray.engine.progress import AgentProgress, Snapshot
 
@@ -22,6 +22,12 @@ WINDOW = 60.0
 """Seconds that rates look back."""
 SETTLED = 2.0
 """Seconds after which a rate means something."""
+
+_COLUMNS = (
+    *(("done", 0), ("of", 0), ("passed", 3), ("errors", 1)),
+    *(("tokens", 4), ("in flight", 5), ("rate", 2), ("ETA", 0)),
+)
+"""What the table shows of a model, each with its rank as in `fitted`."""
 
 
 class LiveProgress:
@@ -47,8 +53,7 @@ class LiveProgress:
     def progress(self, snapshot: Snapshot) -> None:
         self._rates.see(self._clock(), snapshot)
         if self._moving:
-            table = fitting(self._output.stderr, lambda rank: self._table(snapshot, rank), 2)
-            self._live.update(table, refresh=True)
+            self._live.update(self._table(snapshot), refresh=True)
         elif self._clock() >= self._line_due:
             self._line_due = self._clock() + LINE_EVERY
             self._output.note(self._line(snapshot))
@@ -59,23 +64,19 @@ class LiveProgress:
     def warn(self, message: str) -> None:
         self._output.warn(message)
 
-    def _table(self, snapshot: Snapshot, rank: int) -> Table:
-        optional = ("tokens", "in flight")[:rank]
-        table = figures("model", "done", "of", "passed", "errors", *optional, "rate", "ETA")
+    def _table(self, snapshot: Snapshot) -> Table:
+        lines = [self._row(agent) for agent in snapshot.agents]
+        table = fitted(self._output.stderr, "model", _COLUMNS, lines)
         table.title, table.title_justify = f"{snapshot.run_id}  {_duration(self._clock() - self._started)}", "left"
-        for agent in snapshot.agents:
-            rate = self._rates.rate(agent.name)
-            table.add_row(
-                agent.name,
-                f"{agent.counts.rows:,}",
-                f"{agent.planned:,}",
-                f"{agent.counts.passed:,}",
-                errors_cell(agent.counts.error),
-                *(f"{agent.counts.tokens:,}", f"{agent.in_flight:,}")[:rank],
-                "–" if rate is None else f"{rate:,.1f}/s",
-                _remaining(agent, rate),
-            )
         return table
+
+    def _row(self, agent: AgentProgress) -> Line:
+        rate, counts = self._rates.rate(agent.name), agent.counts
+        figures = (counts.rows, agent.planned, counts.passed, counts.tokens, agent.in_flight)
+        done, planned, passed, tokens, in_flight = (f"{number:,}" for number in figures)
+        errors = errors_cell(counts.error)
+        speed = "–" if rate is None else f"{rate:,.1f}/s"
+        return Line(agent.name, [done, planned, passed, errors, tokens, in_flight, speed, _remaining(agent, rate)])
 
     def _line(self, snapshot: Snapshot) -> str:
         models = "; ".join(self._part(agent) for agent in snapshot.agents)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import IO, Any, cast
 
 from rich.cells import cell_len
@@ -11,14 +12,27 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-PIPE_WIDTH = 200
+PIPE_WIDTH = 1000
 """Characters a line may have where there is no terminal."""
 
 NAME_WIDTH = 24
 """Characters of a name that are shown on one line before a column of figures is left out."""
 
+_LEAST_NAME = 12
+_GAP = 2
+"""Blanks between two columns."""
+
 # Control characters, those that turn the direction of writing around, and halves of characters.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row of a table of figures: a cell for each column."""
+
+    name: str
+    cells: Sequence[str | Text]
+    style: str | None = None
 
 
 def console(stream: object) -> Console:
@@ -43,20 +57,30 @@ def one_line(text: str, length: int = 200) -> str:
     return line if len(line) <= length else line[: length - 1] + "…"
 
 
-def fitting(console: Console, table: Callable[[int], Table], most: int) -> Table:
-    """The widest table the terminal has room for: `table(most)`, or one for a lower number, down to 0."""
-    for rank in range(most, 0, -1):
-        made = table(rank)
-        if _least(console, made) <= console.width:
-            return made
-    return table(0)
+def fitted(console: Console, name: str, columns: Sequence[tuple[str, int]], lines: Sequence[Line]) -> Table:
+    """A table that the terminal has room for: names, which are folded where they are long, then columns of figures.
+
+    A column is a heading and a rank: those of the highest rank are left out first, those of rank 0 never. A file gets
+    all of them, and whole names.
+    """
+    widths = [max(map(_width, (head, *(line.cells[at] for line in lines)))) for at, (head, _) in enumerate(columns)]
+    longest = max(map(_width, (name, *(line.name for line in lines))))
+    ranks = sorted({rank for _, rank in columns}, reverse=True) if console.is_terminal else [max(r for _, r in columns)]
+    kept, room = list(range(len(columns))), longest
+    for most in ranks:
+        kept = [at for at, (_, rank) in enumerate(columns) if rank <= most]
+        room = console.width - sum(widths[at] + _GAP for at in kept)
+        if room >= min(longest, NAME_WIDTH):
+            break
+    table = figures(name, *(columns[at][0] for at in kept))
+    table.columns[0].width = max(_LEAST_NAME, min(longest, room))
+    for line in lines:
+        table.add_row(line.name, *(line.cells[at] for at in kept), style=line.style)
+    return table
 
 
-def _least(console: Console, table: Table) -> int:
-    """Columns the table takes when its names are folded to `NAME_WIDTH`."""
-    names = max((cell_len(str(name)) for name in table.columns[0].cells), default=0)
-    whole = console.measure(table, options=console.options.update(width=1000)).maximum
-    return whole - max(0, names - NAME_WIDTH)
+def _width(cell: str | Text) -> int:
+    return cell_len(printable(cell) if isinstance(cell, str) else cell.plain)
 
 
 def figures(name: str, *columns: str) -> Table:

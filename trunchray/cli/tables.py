@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from trunchray.cli.screen import figures, fitting, one_line
+from trunchray.cli.screen import Line, fitted, one_line
+from trunchray.core.report_markdown import coverage
 
 if TYPE_CHECKING:
     from trunchray.core.report import Figures, ModelReport, Report
-    from trunchray.engine.progress import Snapshot
+    from trunchray.engine.progress import AgentProgress, Snapshot
     from trunchray.engine.status import Status
 
 
 @dataclass(frozen=True)
 class _Column:
-    """One figure of a model or eval; where the terminal is narrow, those of the highest `rank` are left out first."""
+    """One figure of a model or eval; `rank` as in `fitted`."""
 
     name: str
     cell: Callable[[Figures], str | Text]
@@ -30,7 +30,8 @@ class _Column:
 def show_report(console: Console, report: Report) -> None:
     """One table of models; each model's evals below it when there are several."""
     console.print(f"{report.title}  (run {report.run})")
-    console.print(fitting(console, lambda rank: _report_table(report, rank), 4))
+    columns = [(column.name, column.rank) for column in _COLUMNS]
+    console.print(fitted(console, "model / eval", columns, _lines(report)))
     for model in report.models:
         _show_errors(console, model)
 
@@ -40,30 +41,32 @@ def show_status(console: Console, status: Status) -> None:
     driver = f", driven by {status.driver}" if status.driver else ""
     hint = "; the same `trunchray run` command continues it" if status.state == "waiting" else ""
     console.print(f"{status.run}: {status.state}{driver}{hint}")
-    table = figures("model", "planned", "counted", "passed", "failed", "error", "in progress")
-    for agent in status.committed.agents:
-        counts = agent.counts
-        underway = max(0, _rows(status.latest, agent.name) - counts.rows) if status.latest else 0
-        errors = errors_cell(counts.error)
-        numbers = (agent.planned, counts.rows, counts.passed, counts.failed)
-        table.add_row(agent.name, *(f"{number:,}" for number in numbers), errors, f"{underway:,}")
-    console.print(table)
+    columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0), ("in progress", 4)]
+    console.print(fitted(console, "model", columns, [_status_line(agent, status) for agent in status.committed.agents]))
 
 
 def errors_cell(count: int) -> Text:
     return Text(f"{count:,}", style="red" if count else "")
 
 
-def _report_table(report: Report, rank: int) -> Table:
-    columns = [column for column in _COLUMNS if column.rank <= rank]
-    table = figures("model / eval", *(column.name for column in columns))
+def _status_line(agent: AgentProgress, status: Status) -> Line:
+    counts = agent.counts
+    underway = max(0, _rows(status.latest, agent.name) - counts.rows) if status.latest else 0
+    numbers = [f"{number:,}" for number in (agent.planned, counts.rows, counts.passed, counts.failed)]
+    return Line(agent.name, [*numbers, errors_cell(counts.error), f"{underway:,}"])
+
+
+def _lines(report: Report) -> list[Line]:
+    lines: list[Line] = []
     for model in report.models:
         many = len(model.evals) > 1
-        table.add_row(model.name, *(column.cell(model) for column in columns), style="bold" if many else None)
-        if many:
-            for entry in model.evals:
-                table.add_row(f"  {entry.eval_id}", *(column.cell(entry) for column in columns))
-    return table
+        lines.append(Line(model.name, _cells(model), "bold" if many else None))
+        lines += [Line(f"  {entry.eval_id}", _cells(entry)) for entry in model.evals if many]
+    return lines
+
+
+def _cells(figures: Figures) -> list[str | Text]:
+    return [column.cell(figures) for column in _COLUMNS]
 
 
 def _rows(snapshot: Snapshot, name: str) -> int:
@@ -97,15 +100,15 @@ def _cost(figures: Figures) -> str:
 
 
 _COLUMNS = (
-    _Column("passed", lambda f: f"{f.passed:,}"),
-    _Column("failed", lambda f: f"{f.failed:,}", rank=1),
+    _Column("passed", lambda f: f"{f.passed:,}", rank=1),
+    _Column("failed", lambda f: f"{f.failed:,}", rank=2),
     _Column("error", lambda f: errors_cell(f.error)),
-    _Column("not run", lambda f: f"{f.not_run:,}", rank=1),
-    _Column("coverage", lambda f: f"{f.coverage:.0%}", rank=4),
+    _Column("not run", lambda f: f"{f.not_run:,}", rank=3),
+    _Column("coverage", coverage, rank=9),
     _Column("pass rate (95 %)", _rate),
-    _Column("score", _score, rank=3),
-    _Column("tokens", _tokens, rank=4),
-    _Column("cost $", _cost, rank=3),
-    _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–", rank=2),
-    _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–", rank=2),
+    _Column("score", _score, rank=7),
+    _Column("tokens", _tokens, rank=8),
+    _Column("cost $", _cost, rank=4),
+    _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–", rank=6),
+    _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–", rank=5),
 )

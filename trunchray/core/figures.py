@@ -46,7 +46,7 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int) -> Figures:
             cached_input_tokens=cached_tokens,
             reasoning_tokens=reasoning_tokens,
         ),
-        cost_usd=None if whole.unpriced else fsum(whole.costs),
+        cost_usd=None if whole.unpriced or not whole.costs else fsum(whole.costs),
         latency=_latency(whole),
         finish_reasons=dict(sorted(whole.finish_reasons.items())),
         tool_calls=whole.tool_calls,

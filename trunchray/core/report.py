@@ -126,7 +126,7 @@ class Figures(Frozen):
     """pass^k, likewise."""
     usage: Tokens
     cost_usd: float | None
-    """None when a row that used the model has no price."""
+    """None when a row that used the model has no price, and when no row used it."""
     latency: Latency | None
     """None when there are no rows."""
     finish_reasons: dict[str, int]

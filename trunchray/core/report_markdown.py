@@ -15,8 +15,17 @@ _LEGEND = """\
 - The pass rate and the mean score are over graded trials; errors and trials that did not run count neither way, so \
 read them together with coverage.
 - A 95 % interval holds the model's true rate on cases like these 95 times in 100: two models whose intervals overlap \
-may not differ. ± is one standard error, clustered by eval when there are several.
-- If all errors had been fails or passes, the pass rate would lie within the bounds."""
+may not differ. ± is one standard error, clustered by eval when there are several."""
+
+_BOUNDS = "- Bounds: what the pass rate would have been, had every error been a fail, or a pass."
+
+_ROWS = """\
+- Each trial is a row of `results.parquet`, beside this page. These are the ones that did not pass:
+
+```python
+rows = pyarrow.parquet.read_table("results.parquet", filters=[("outcome", "!=", "passed")])
+print(rows.select(["agent", "case_id", "outcome", "message", "failure"]).to_pandas())
+```"""
 
 
 def markdown(report: Report) -> str:
@@ -25,7 +34,16 @@ def markdown(report: Report) -> str:
     if report.attempts > 1:
         sections.append(_attempts(report.models))
     sections += [_model(model) for model in report.models]
-    return "\n\n".join([*sections, "## How to read this", _LEGEND]) + "\n"
+    legend = [_LEGEND, *([_BOUNDS] if any(model.error for model in report.models) else []), _ROWS]
+    return "\n\n".join([*sections, "## How to read this", "\n".join(legend)]) + "\n"
+
+
+def coverage(figures: Figures) -> str:
+    """In percent, rounded down: only a whole one is 100%."""
+    graded = figures.passed + figures.failed
+    if graded == figures.planned:
+        return "100%"
+    return f"{graded * 1000 // figures.planned / 10:.1f}%"
 
 
 def _headline(report: Report) -> str:
@@ -90,7 +108,7 @@ def _cells(figures: Figures) -> tuple[str, ...]:
         f"{figures.failed:,}",
         f"{figures.error:,}",
         f"{figures.not_run:,}",
-        _percent(figures.coverage),
+        coverage(figures),
         f"{_count(usage.input_tokens)} / {_count(usage.output_tokens)}",
         "–" if figures.cost_usd is None else f"{figures.cost_usd:.4f}",
         f"{latency.p50:.2f} / {latency.p95:.2f}" if latency else "–",
