@@ -25,12 +25,13 @@ class Onlooker:
 
     snapshots: list[Snapshot] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def progress(self, snapshot: Snapshot) -> None:
         self.snapshots.append(snapshot)
 
     def note(self, message: str) -> None:
-        """Nothing to remember."""
+        self.notes.append(message)
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)

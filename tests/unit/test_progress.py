@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.plan import make_plan
-from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.receipt import Counts, Mark, Receipt
 from trunchray.core.run import RunSpec
 from trunchray.engine.progress import Progress
 
@@ -28,6 +28,16 @@ def test_committed_rows_and_rows_in_hand_add_up():
     assert progress.snapshot({}).agents[0].counts.rows == 10
 
 
+def test_stored_rows_of_an_unfinished_shard_are_held():
+    """They are there but do not count, until the shard is whole."""
+    shard = PLAN.shards[0].id
+    progress = Progress(PLAN, {})
+    progress.hold(receipt(shard, passed=3))
+    assert (progress.counted, progress.held, progress.snapshot({}).rows) == (0, 3, 3)
+    progress.settle(receipt(shard, passed=5))
+    assert (progress.counted, progress.held, progress.snapshot({}).rows) == (5, 0, 5)
+
+
 def test_commits_of_another_plan_are_left_out():
     """A folder may hold shards that this plan does not have; they are not this run's rows."""
     progress = Progress(PLAN, {"stranger": receipt("stranger", passed=9)})
@@ -36,5 +46,6 @@ def test_commits_of_another_plan_are_left_out():
 
 def test_counts_of_rows():
     """Rows are counted by outcome, and their tokens added."""
-    assert Counts.of([("passed", 3), ("error", 0), ("passed", 4)]) == Counts(passed=2, error=1, tokens=7)
+    marks = [Mark("passed", 3), Mark("error", 0), Mark("error", 0, again=True), Mark("passed", 4)]
+    assert Counts.of(marks) == Counts(passed=2, error=2, tokens=7, again=1)
     assert (Counts(passed=1, tokens=2) + Counts(failed=3)).rows == 4

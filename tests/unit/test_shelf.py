@@ -57,9 +57,7 @@ def folder() -> RunFolder:
 
 def keys(folder: RunFolder) -> list[list[str]]:
     """The trial keys of each stored part."""
-    return [
-        [key for key, _, _ in parts.outcomes(parts.decode(folder.store.read(path)))] for path in folder.part_names("s")
-    ]
+    return [[key for key, _ in parts.marks(parts.decode(folder.store.read(path)))] for path in folder.part_names("s")]
 
 
 async def test_what_is_left_is_stored_at_the_end(folder: RunFolder):

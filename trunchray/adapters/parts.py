@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
+from trunchray.core.receipt import Mark
 from trunchray.core.report import CountedRow
-from trunchray.core.trial import Outcome, Result, Step, Trace, Usage
+from trunchray.core.trial import Result, Step, Trace, Usage
 from trunchray.errors import StoreError
 
 Rows: TypeAlias = Any
@@ -144,11 +145,13 @@ def decode(content: bytes) -> Rows:
     return table
 
 
-def outcomes(table: Rows) -> list[tuple[str, Outcome, int]]:
-    """For each row its trial key, outcome and tokens."""
+def marks(table: Rows) -> list[tuple[str, Mark]]:
+    """For each row its trial key, and what a receipt keeps of it."""
     input_tokens, output_tokens, *_ = _fields(table, "usage")
     tokens = [(read or 0) + (written or 0) for read, written in zip(input_tokens, output_tokens, strict=True)]
-    return list(zip(_keys(table), table.column("outcome").to_pylist(), tokens, strict=True))
+    again = [retryable is True for retryable in _fields(table, "failure")[3]]
+    found = map(Mark, table.column("outcome").to_pylist(), tokens, again)
+    return list(zip(_keys(table), found, strict=True))
 
 
 def choose(tables: Sequence[Rows], keys: Sequence[str]) -> Rows:

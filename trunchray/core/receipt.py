@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Self
+from typing import NamedTuple, Self
 
 from pydantic import Field
 
@@ -11,25 +11,35 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.trial import Outcome
 
 
+class Mark(NamedTuple):
+    """What a receipt keeps of a row. `again`: an error that asking again could mend."""
+
+    outcome: Outcome
+    tokens: int
+    again: bool = False
+
+
 class Counts(Frozen):
-    """Rows by outcome, and the tokens they used."""
+    """Rows by outcome, and the tokens they used. `again` of the errors could be mended by asking again."""
 
     passed: int = 0
     failed: int = 0
     error: int = 0
     tokens: int = 0
+    again: int = 0
 
     @property
     def rows(self) -> int:
         return self.passed + self.failed + self.error
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Outcome, int]]) -> Self:
-        """The counts of rows given as pairs of outcome and tokens."""
-        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0}
-        for outcome, tokens in rows:
-            counts[outcome] += 1
-            counts["tokens"] += tokens
+    def of(cls, marks: Iterable[Mark]) -> Self:
+        """The counts of rows."""
+        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0, "again": 0}
+        for mark in marks:
+            counts[mark.outcome] += 1
+            counts["tokens"] += mark.tokens
+            counts["again"] += mark.again
         return cls(**counts)
 
     def __add__(self, other: Counts) -> Counts:

@@ -112,6 +112,10 @@ class Verdict(Frozen):
     details: JsonValue = None
 
 
+MENDED_OUTSIDE = frozenset({"authentication", "quota_exhausted", "not_found"})
+"""Failures for which it is no use to try again at once, but which somebody can mend without changing the question."""
+
+
 class Failure(Frozen):
     """No verdict, and why: something other than the model failed."""
 
@@ -119,10 +123,12 @@ class Failure(Frozen):
     type: str
     message: str
     retryable: bool
+    """Whether the same trial could end otherwise on another day."""
 
     @classmethod
     def of(cls, error: TrialError) -> Self:
-        return cls(boundary=error.boundary, type=error.type, message=str(error), retryable=error.retryable)
+        retryable = error.retryable or error.type in MENDED_OUTSIDE
+        return cls(boundary=error.boundary, type=error.type, message=str(error), retryable=retryable)
 
 
 class Timing(Frozen):

@@ -44,19 +44,37 @@ class Progress:
         for shard in plan.shards:
             self._planned[shard.agent.name] += len(shard.case_ids)
         self._settled = dict.fromkeys(self._planned, Counts())
+        self._held: dict[str, Counts] = {}
         for receipt in committed.values():
             self.settle(receipt)
-        self._resumed = sum(counts.rows for counts in self._settled.values())
+        self._resumed = self.counted
 
     def settle(self, receipt: Receipt) -> None:
         """Count a committed shard; one that the plan does not have is left out."""
         if name := self._agent_of.get(receipt.shard):
             self._settled[name] += receipt.counts
+            self._held.pop(receipt.shard, None)
+
+    def hold(self, receipt: Receipt) -> None:
+        """Remember what is stored of a shard that is not whole: it is there, but does not count yet."""
+        if receipt.shard in self._agent_of:
+            self._held[receipt.shard] = receipt.counts
+
+    @property
+    def counted(self) -> int:
+        """Rows of committed shards."""
+        return sum(counts.rows for counts in self._settled.values())
+
+    @property
+    def held(self) -> int:
+        """Rows that are stored but do not count yet."""
+        return sum(counts.rows for counts in self._held.values())
 
     def snapshot(self, in_work: Mapping[str, tuple[Counts, int]]) -> Snapshot:
         """The run now. `in_work` holds, for shards not yet committed, their rows so far and their trials in flight."""
         counts, in_flight = dict(self._settled), dict.fromkeys(self._planned, 0)
-        for shard, (rows, running) in in_work.items():
+        held = {shard: (rows, 0) for shard, rows in self._held.items()}
+        for shard, (rows, running) in (held | dict(in_work)).items():
             name = self._agent_of[shard]
             counts[name] += rows
             in_flight[name] += running

@@ -110,7 +110,10 @@ class Run:
         Raises:
             Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
         """
-        self._run(self._folder.commits())
+        commits = self._folder.commits()
+        again = {shard for shard, receipt in commits.items() if receipt.counts.again}
+        self._say_what_is_there(commits, again)
+        self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
         if self._stop.is_set():
             return self._stopped_report()
         result = aggregate(self._plan, self._folder)
@@ -119,8 +122,17 @@ class Run:
             result = aggregate(self._plan, self._folder)
         return publish(result.report, self._folder)
 
+    def _say_what_is_there(self, commits: Mapping[str, Receipt], again: Collection[str]) -> None:
+        found = Progress(self._plan, commits).snapshot({})
+        errors = sum(commits[shard].counts.again for shard in again)
+        if found.rows:
+            asked_again = f"; {errors:,} that ended in an error are asked again" if errors else ""
+            self._observer.note(f"{found.rows:,} of {found.planned:,} trials are counted already{asked_again}")
+
     def _stopped_report(self) -> Report:
-        rows, planned = self._progress.snapshot({}).rows, self._plan.trials
+        rows, held, planned = self._progress.counted, self._progress.held, self._plan.trials
+        if held:
+            self._observer.note(f"{held:,} more trials are finished and stored; they count once their shards are whole")
         if rows > COUNTED_WHEN_STOPPED:
             raise Interrupted(
                 f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
@@ -129,7 +141,7 @@ class Run:
         return publish(aggregate(self._plan, self._folder, missing="cancelled").report, self._folder)
 
     def _run(self, committed: Mapping[str, Receipt]) -> None:
-        """Run the wanted shards that have no commit."""
+        """Run the wanted shards that are not among the committed ones."""
         self._progress = Progress(self._plan, committed)
         owed = [
             (shard.id, shard.agent.name)
@@ -176,6 +188,8 @@ class Run:
         while not ledger.finished and self._clock() < until:
             if event := pool.next_event(TICK):
                 self._carry_out(ledger.handle(event), pool)
+                if isinstance(event, Finished) and event.missing:
+                    self._progress.hold(event.receipt)
 
     def _carry_out(self, instructions: list[Instruction[Receipt]], pool: Pool) -> None:
         for instruction in instructions:

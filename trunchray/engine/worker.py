@@ -28,8 +28,8 @@ from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
-from trunchray.core.receipt import Counts, PartRef, Receipt
-from trunchray.core.trial import Outcome, Trial
+from trunchray.core.receipt import Counts, Mark, PartRef, Receipt
+from trunchray.core.trial import Trial
 from trunchray.engine.shelf import Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
@@ -63,7 +63,7 @@ class Place:
 class _InWork:
     """A shard that is being run: the rows it has so far, and the trials that are under way."""
 
-    rows: dict[str, tuple[Outcome, int]]
+    rows: dict[str, Mark]
     in_flight: int = 0
 
 
@@ -102,6 +102,8 @@ class Worker:
     async def work(self, shard_id: str, attempt: int) -> Receipt:
         """Run what no stored part of the shard holds yet, and say which parts hold it all.
 
+        Errors that asking again could mend are asked again; the new row counts, because its part is listed later.
+
         Raises:
             StoreError: rows could not be stored; those that were are found by the next attempt.
         """
@@ -111,7 +113,7 @@ class Worker:
         try:
             runner, permits = self._runner(shard.agent), self._permits[shard.agent.name]
             async with Shelf(self._folder, shard_id) as shelf:
-                owed = [trial for trial in shard.trials() if trial.key not in rows]
+                owed = [trial for trial in shard.trials() if trial.key not in rows or rows[trial.key].again]
                 await self._all(self._one(trial, runner, permits, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
@@ -165,7 +167,8 @@ class Worker:
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
-        work.rows[trial.key] = (result.outcome, result.trace.usage.total_tokens if result.trace else 0)
+        tokens = result.trace.usage.total_tokens if result.trace else 0
+        work.rows[trial.key] = Mark(result.outcome, tokens, bool(result.failure and result.failure.retryable))
 
     async def _all(self, trials: Iterable[Any]) -> None:
         """Run the trials to their ends, then raise what broke one of them down; a stopped one is just not run."""
@@ -189,11 +192,11 @@ class Worker:
             self._runners[spec.name] = TrialRunner(agent, spec.digest, self._grader, self._place.name)
         return self._runners[spec.name]
 
-    def _stored(self, shard: Shard) -> tuple[list[PartRef], dict[str, tuple[Outcome, int]], list[str]]:
+    def _stored(self, shard: Shard) -> tuple[list[PartRef], dict[str, Mark], list[str]]:
         """The shard's readable parts, the planned rows they hold, and the paths of unreadable ones."""
         planned = set(shard.trial_keys())
         kept: list[PartRef] = []
-        rows: dict[str, tuple[Outcome, int]] = {}
+        rows: dict[str, Mark] = {}
         damaged: list[str] = []
         last = self._folder.last_commit(shard.id)
         committed = {part.path: part.sha256 for part in last.parts} if last else {}
@@ -203,12 +206,12 @@ class Worker:
             try:
                 if committed.get(path, sha) != sha:
                     raise StoreError("not what was committed")
-                found = parts.outcomes(parts.decode(content))
+                found = parts.marks(parts.decode(content))
             except StoreError:
                 damaged.append(path)
                 continue
             kept.append(PartRef(path=path, rows=len(found), sha256=sha))
-            rows |= {key: (outcome, tokens) for key, outcome, tokens in found if key in planned}
+            rows |= {key: mark for key, mark in found if key in planned}
         return kept, rows, damaged
 
 

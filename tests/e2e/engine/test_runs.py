@@ -93,6 +93,7 @@ def test_a_stopped_run_goes_on_where_it_stopped(pool: str, tmp_path: Path):
         threading.Thread(target=lambda: provider.reached.wait(60) and stop.set(), daemon=True).start()
         part = drive(question(release, [agent]), release, tmp_path, pool=pool, stop=stop)
         assert 0 < part.not_run < 120
+        assert {model.not_run_reason for model in part.models} == {"cancelled"}
         answered = provider.answered.total()
         assert answered >= 120 - part.not_run
         whole = drive(question(release, [agent]), release, tmp_path, pool=pool)
@@ -124,6 +125,24 @@ def test_what_a_provider_refuses_is_an_error_not_a_wrong_answer(pool: str, tmp_p
         "c4": ("provider", "authentication"),
     }
     assert all(row["passed"] is None for row in rows(tmp_path / "test") if row["outcome"] == "error")
+
+
+def test_errors_that_somebody_mended_are_asked_again(pool: str, tmp_path: Path):
+    """The same command asks again what failed for a reason that may be gone, and nothing else; new rows replace old."""
+    release = make_release(tmp_path, 40)
+    with CountingProvider() as provider:
+        provider.failing = {"prompt 3": 503, "prompt 20": 401, "prompt 30": 400}
+        agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url, pacing=Pacing(max_retries=0))
+        assert drive(question(release, [agent]), release, tmp_path, pool=pool).error == 3
+        assert provider.asked.total() == 40
+        provider.failing = {}
+        onlooker = Onlooker()
+        report = drive(question(release, [agent]), release, tmp_path, pool=pool, observer=onlooker)
+        assert provider.asked.total() == 42
+    assert (report.passed, report.error, report.not_run) == (39, 1, 0)
+    assert onlooker.notes[0] == "40 of 40 trials are counted already; 2 that ended in an error are asked again"
+    (bad,) = [row for row in rows(tmp_path / "test") if row["outcome"] == "error"]
+    assert (bad["case_id"], bad["failure"]["retryable"]) == ("c30", False)
 
 
 def test_a_case_without_a_recorded_output_is_named(pool: str, tmp_path: Path):
