@@ -83,7 +83,21 @@ def test_what_is_no_mapping(content: str, message: str, tmp_path: Path):
         pytest.param("{}", ["1: release: is missing", "1: models: is missing"], id="nothing"),
         pytest.param("release: r\nmodels: []", ["2: models: name at least one model"], id="no model"),
         pytest.param("release: r\nmodels: mock/echo", ["2: models: must be a list (got 'mock/echo')"], id="no list"),
-        pytest.param("release: r\nmodels: [mock/echo]", ["2: models[0]: must be a mapping (got 'mock/echo')"], id="id"),
+        pytest.param(
+            "release: r\nmodels:\n- mock/echo",
+            ["3: models[0]: must be a mapping (got 'mock/echo'); write `- id: mock/echo`"],
+            id="id",
+        ),
+        pytest.param(
+            "release: r\nparams:\n  temperature: 0\nmodels: [{id: mock/echo}]",
+            ["2: params: unknown key; it belongs under a model, beside its id"],
+            id="a level too high",
+        ),
+        pytest.param(
+            "release: r\nmodels:\n- id: mock/echo\n  pacing:\n    timeout: 0\n- {id: mock/echo, name: b, nam: c}",
+            ["5: models[0].pacing.timeout: must be greater", "6: models[1].nam: unknown key — did you mean 'name'?"],
+            id="entries of a list",
+        ),
         pytest.param("release: r\nmodels: [{}]", ["2: models[0].id: is missing"], id="no id"),
         pytest.param(
             "release: 7\nmodels: [{id: yes}]",

@@ -95,11 +95,13 @@ def test_files_that_cannot_be_read(tmp_path: Path):
 
 
 def test_values_have_places(tmp_path: Path):
-    """A location leads to the line of its value, or of the innermost value around it."""
+    """A location leads to the line of its key or entry, or of the innermost one around it."""
     file = read_yaml(written(tmp_path, "a:\n  - b: 1\n    c:\n      d: 2\ne: 3"))
     name = str(tmp_path / "c.yaml")
     assert file.place(["a", 0, "c", "d"]) == f"{name}:4"
-    assert file.place(["a", 0, "c", "missing"]) == f"{name}:4"
-    assert file.place(["a", 7]) == f"{name}:2"
+    assert file.place(["a", 0, "c", "missing"]) == f"{name}:3"
+    assert file.place(["a", 0, "c"]) == f"{name}:3"
+    assert file.place(["a", 0]) == f"{name}:2"
+    assert file.place(["a", 7]) == f"{name}:1"
     assert file.place(["e"]) == f"{name}:5"
     assert file.place([]) == f"{name}:1"

@@ -263,9 +263,11 @@ def explain(error: ErrorDetails, shape: type[Frozen]) -> str:
     place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in error["loc"]).removeprefix(".")
     match error["type"]:
         case "extra_forbidden":
-            return f"{place}: unknown key{nearest(str(error['loc'][-1]), _known(error['loc'][:-1], shape))}"
+            return f"{place}: unknown key{_meant(error['loc'], shape)}"
         case "missing":
             return f"{place}: is missing"
+        case "dict_type" | "model_type" if error["loc"][:1] == ("models",) and isinstance(error["input"], str):
+            return f"{place}: must be a mapping (got {_cut(error['input'])}); write `- id: {error['input'][:60]}`"
         case "value_error" if isinstance(error["input"], dict | list):
             reason = _reason(error)  # a rule between fields, which names their values itself
             return f"{place}: {reason}" if place else reason
@@ -294,6 +296,14 @@ def _reason(error: ErrorDetails) -> str:
 def _cut(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _meant(location: Location, shape: type[Frozen]) -> str:
+    """What may have been meant by the unknown key at a location."""
+    key, known = str(location[-1]), _known(location[:-1], shape)
+    if shape is RunConfig and len(location) == 1 and key in set(ModelConfig.model_fields) - set(known):
+        return "; it belongs under a model, beside its id"
+    return nearest(key, known)
 
 
 def _known(place: Location, shape: type[Frozen]) -> list[str]:

@@ -1,4 +1,4 @@
-"""YAML as configs need it: JSON's values, every key once, and the line that each value stands on."""
+"""YAML as configs need it: JSON's values, every key once, and the line that each key stands on."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ class YamlFile:
     _root: Node | None
 
     def place(self, location: Sequence[int | str]) -> str:
-        """`<path>:<line>` of the value at a location, or of the innermost one around it."""
+        """`<path>:<line>` of a location: of its key, or of its entry in a list, or of the innermost one around it."""
         node = self._root
         line = 1
         for part in location:
-            node = _child(node, part)
-            if node is None:
+            found = _child(node, part)
+            if found is None:
                 break
-            line = _line(node)
+            place, node = found
+            line = _line(place)
         return f"{self.path}:{line}"
 
 
@@ -164,12 +165,13 @@ def _sources(node: Node) -> list[Any]:
     return [*node.value] if isinstance(node, SequenceNode) else [node]
 
 
-def _child(node: Node | None, part: int | str) -> Node | None:
+def _child(node: Node | None, part: int | str) -> tuple[Node, Node] | None:
+    """Where a member of a mapping or list starts, its key if it has one, and the member; None when there is none."""
     if isinstance(node, MappingNode):
         pairs = cast("list[tuple[Node, Node]]", node.value)
-        return next((value for key, value in pairs if key.value == part), None)
+        return next(((key, value) for key, value in pairs if key.value == part), None)
     if isinstance(node, SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part]
+        return node.value[part], node.value[part]
     return None
 
 
