@@ -248,7 +248,9 @@ class TestScaffold:
     def test_a_new_folder_is_filled(self, tmp_path):
         """`init` writes a config, a README, and an example of each form of cases."""
         written = scaffold(tmp_path / "new")
-        assert {"README.md", "benchmark.config.ts", "evals/capital.ts", "evals/sums.jsonl"} <= set(written)
+        cases = {"evals/capital.ts", "evals/opening-hours.ts", "evals/sums.jsonl", "evals/opposites.csv"}
+        made = {"evals/rivers.ts", "transformers/rivers.ts", "data/rivers.txt"}
+        assert {"README.md", "benchmark.config.ts", *cases, *made} <= set(written)
         assert all((tmp_path / "new" / name).is_file() for name in written)
 
     @pytest.mark.parametrize("taken", ["full", "file"])

@@ -187,7 +187,7 @@ def test_the_scaffold_compiles_as_it_stands(tmp_path):
     """`init` and then `compile` work without a change, and without a doubt."""
     scaffold(tmp_path / "b")
     stored = compile_to(tmp_path / "b", str(tmp_path / "out"))
-    assert stored.release.cases.count == 5
+    assert stored.release.cases.count == 9
     assert stored.release.warnings == ()
     assert verify_release(stored.uri) == []
 
