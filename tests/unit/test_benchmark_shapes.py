@@ -277,3 +277,17 @@ def test_values_are_cut():
     """A message never holds a whole document."""
     assert shown({"a": [1, True, None]}) == '{"a": [1, true, null]}'
     assert len(shown("x" * 1_000)) == 60
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"evaluate": "non_empty"}, "evaluate: must be an object, not 'non_empty'; write { kind: \"non_empty\" }"),
+        ({"evaluate": "gsm8k"}, "evaluate: must be an object, not 'gsm8k'; write { kind: \"gsm8k\", … }"),
+        ({"evaluate": "maybe"}, "evaluate: must be an object, not 'maybe'"),
+        ({"expected": "x"}, "expected: is not a known field; put it into `evaluate`, beside the kind"),
+    ],
+)
+def test_a_check_in_the_wrong_place(fields, complaint):
+    """What is nearly an evaluator is told how to become one."""
+    assert case_complaints(**fields) == [complaint]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from trunchray.adapters.parts import SCHEMA, encode
 from trunchray.core.agent import ModelAgent
 from trunchray.core.plan import make_plan
 from trunchray.core.report import Bounds, CountedRow, ErrorKind, ModelReport, Planned, PlannedModel, Report, Tokens
@@ -256,6 +259,19 @@ def test_markdown_shows_models_evals_and_errors() -> None:
     assert page.count("\n- ") == 4
     assert "- Bounds: " in page
     assert "`results.parquet`" in page
+
+
+def test_markdown_lists_what_did_not_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The lines that the page gives for finding failures work beside it."""
+    (code,) = re.findall(r"```python\n(.*?)```", markdown(report(PASS)), flags=re.S)
+    nothing: dict[str, Any] = dict.fromkeys(SCHEMA.names)
+    rows = [{**nothing, "case_id": outcome, "outcome": outcome} for outcome in ("passed", "failed", "error")]
+    (tmp_path / "results.parquet").write_bytes(encode(rows))
+    monkeypatch.chdir(tmp_path)
+    exec(code, {})  # noqa: S102
+    assert re.findall("'case_id': '(.*?)'", capsys.readouterr().out) == ["failed", "error"]
 
 
 def test_markdown_without_errors_has_no_bounds() -> None:

@@ -23,8 +23,9 @@ _ROWS = """\
 - Each trial is a row of `results.parquet`, beside this page. These are the ones that did not pass:
 
 ```python
-rows = pyarrow.parquet.read_table("results.parquet", filters=[("outcome", "!=", "passed")])
-print(rows.select(["agent", "case_id", "outcome", "message", "failure"]).to_pandas())
+import pyarrow.parquet as pq
+columns = ["agent", "case_id", "outcome", "message", "failure", "output"]
+print(pq.read_table("results.parquet", columns, filters=[("outcome", "!=", "passed")]).to_pylist())
 ```"""
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Union, cast, get_args, get_origin
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from trunchray.core.checks import Check
 from trunchray.core.names import nearest
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.place import Place, shown, step_into
@@ -47,14 +48,29 @@ def _message(error: ErrorDetails, parent: Any) -> str:
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return f"is not a known field{nearest(str(error['loc'][-1]), _names(parent))}"
+            return f"is not a known field{_meant(str(error['loc'][-1]), _names(parent))}"
         case "value_error":
             return str(context["error"])
         case "union_tag_invalid":
             return _unknown_kind(context["tag"], context["expected_tags"])
         case kind:
             wording = _WORDING.get(kind, "must be other than {value}")
-            return wording.format(value=shown(error["input"]), **context)
+            return wording.format(value=shown(error["input"]), **context) + _as_check(kind, error["input"])
+
+
+def _meant(name: str, known: list[str]) -> str:
+    """What may have been meant by an unknown field."""
+    if name == "expected" and "evaluate" in known:
+        return "; put it into `evaluate`, beside the kind"
+    return nearest(name, known)
+
+
+def _as_check(complaint: str, value: object) -> str:
+    """How to write an evaluator of which only the kind is given."""
+    kinds = [_kind(member) for member in _members(Check)]
+    if _WORDING.get(complaint) != _WORDING["model_type"] or value not in kinds:
+        return ""
+    return f'; write {{ kind: "{value}" }}' if value == "non_empty" else f'; write {{ kind: "{value}", … }}'
 
 
 _WORDING = {

@@ -151,7 +151,11 @@ def _data_file(stage: Stage, place: Place, file: str, found: list[Problem]) -> s
 
 
 async def _jsonl(reader: Reader, path: str, found: list[Problem]) -> Rows:
-    table = await reader.inspector.read_jsonl((reader.stage.directory / path).read_bytes())
+    content = (reader.stage.directory / path).read_bytes()
+    if re.match(rb"(\xef\xbb\xbf)?\s*\[", content):
+        found.append(Place(path).problem("holds a JSON array; write one JSON object a line"))
+        return Rows()
+    table = await reader.inspector.read_jsonl(content)
     found += [Place(path, row).problem(_bad_row(message)) for row, message in table.flaws]
     if not table.rows and not table.flaws:
         found.append(Place(path).problem("holds no case; write one JSON object a line"))

@@ -1,0 +1,1 @@
+export default { id: "c", cases: "./c.jsonl", evaluate: { kind: "non_empty" } };
