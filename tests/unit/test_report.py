@@ -270,7 +270,7 @@ def test_markdown_lists_what_did_not_pass(
     rows = [{**nothing, "case_id": outcome, "outcome": outcome} for outcome in ("passed", "failed", "error")]
     (tmp_path / "results.parquet").write_bytes(encode(rows))
     monkeypatch.chdir(tmp_path)
-    exec(code, {})  # noqa: S102
+    exec(code, {})
     assert re.findall("'case_id': '(.*?)'", capsys.readouterr().out) == ["failed", "error"]
 
 

@@ -25,7 +25,7 @@ _ROWS = """\
 ```python
 import pyarrow.parquet as pq
 columns = ["agent", "case_id", "outcome", "message", "failure", "output"]
-print(pq.read_table("results.parquet", columns, filters=[("outcome", "!=", "passed")]).to_pylist())
+print(pq.read_table("results.parquet", columns=columns, filters=[("outcome", "!=", "passed")]).to_pylist())
 ```"""
 
 
