@@ -95,8 +95,13 @@ def test_a_released_lease_is_free(store: Store, clock: Clock):
 
 def test_a_damaged_lease_binds_nobody(store: Store, clock: Clock):
     """A lease that cannot be read does not lock a run for ever."""
-    store.write("lease.json", b"{")
-    assert HeldLease.take(store, now=clock).lease.pid == os.getpid()
+    fine = HeldLease.take(store, now=clock).lease.model_dump_json()
+    naive = fine.replace("2026-01-01T00:00:00Z", "2026-01-01T00:00:00")
+    huge = fine.replace(f'"pid":{os.getpid()}', '"pid":1000000000000000000000')
+    for content in ("{", naive, huge):
+        assert content != fine
+        store.write("lease.json", content.encode())
+        assert HeldLease.take(store, now=clock).lease.pid == os.getpid()
 
 
 def test_the_rule_by_itself():
@@ -107,3 +112,4 @@ def test_the_rule_by_itself():
     assert not lease.free(now, host="h", alive=True)
     assert lease.free(now, host="h", alive=False)
     assert lease.free(now + STALE + HEARTBEAT, host="other", alive=True)
+    assert lease.free(now - STALE - HEARTBEAT, host="other", alive=True), "its clock is wrong"

@@ -132,6 +132,13 @@ def test_another_question_under_the_same_run_id_is_refused():
         assert text in str(refusal.value)
 
 
+def test_a_renamed_model_is_refused():
+    """A model under another name would be counted twice; the message says what it is called."""
+    renamed = ModelAgent.model_validate(A.model_dump() | {"name": "other"})
+    with pytest.raises(UsageError, match=r"knows model 'other' as 'a'.*--run-id"):
+        extend(spec(), spec(agents=(renamed,)))
+
+
 def test_the_default_run_id_follows_the_question():
     """The same question gets the same run, so a repeated command continues it; another question gets another."""
     one = default_run_id("slug", "d" * 64, Selection(), 0, 128)

@@ -11,7 +11,7 @@ import pytest
 from trunchray.adapters import parts
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.trial import Result, Trace, Trial, Verdict
-from trunchray.engine.shelf import FLUSH_BYTES, Shelf
+from trunchray.engine.shelf import FLUSH_BYTES, LAST_WAITS, Shelf
 from trunchray.errors import StoreError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,6 +103,13 @@ async def test_a_store_that_fails_for_a_while_costs_nothing(tmp_path: Path):
 
     (tmp_path / "parts").rename(tmp_path / "elsewhere")
     (tmp_path / "parts").write_bytes(b"in the way")
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        await asyncio.sleep(0 if seconds in LAST_WAITS else 999)
+
     with pytest.raises(StoreError, match="parts/s"):
-        async with Shelf(folder, "s", sleep=ticks.sleep) as shelf:
+        async with Shelf(folder, "s", sleep=sleep) as shelf:
             await shelf.add(row(2))
+    assert [seconds for seconds in waits if seconds in LAST_WAITS] == list(LAST_WAITS)

@@ -60,11 +60,19 @@ class HeldLease:
         """
         if self._now() - self.lease.heartbeat < HEARTBEAT:
             return
+        self.check()
+        self.lease = self.lease.model_copy(update={"heartbeat": self._now()})
+        self._store.write(_NAME, self.lease.model_dump_json().encode())
+
+    def check(self) -> None:
+        """Make sure that the lease is still ours.
+
+        Raises:
+            Interrupted: somebody took it over.
+        """
         found = _read(self._store)
         if found and found.driver != self.lease.driver:
             raise Interrupted(f"this run is now driven by {found.driver}; nothing is lost, this process stops")
-        self.lease = self.lease.model_copy(update={"heartbeat": self._now()})
-        self._store.write(_NAME, self.lease.model_dump_json().encode())
 
     def release(self) -> None:
         """Let the next driver in at once."""

@@ -68,6 +68,9 @@ MEASURED = ("latency", "rate_limit_wait", "request_id", "started_at", "ended_at"
 """Columns that a repetition of the same work may fill differently: measured times, who did it, the provider's ids."""
 
 ROW_GROUP = 8192
+"""Rows in a row group of the results, unless they are large."""
+GROUP_BYTES = 64_000_000
+"""Bytes in memory after which a row group ends early."""
 
 _REPEATED: Any = [  # pyarrow infers `bool` from the defaults of the parameters that take these names
     "release_digest",
@@ -210,7 +213,7 @@ class ResultsFile:
     def add(self, table: Rows) -> None:
         self._held.append(table)
         self._rows += table.num_rows
-        self._flush(ROW_GROUP)
+        self._flush(1 if sum(held.nbytes for held in self._held) > GROUP_BYTES else ROW_GROUP)
 
     def _flush(self, at_least: int) -> None:
         if self._rows < at_least:

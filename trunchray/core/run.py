@@ -76,6 +76,7 @@ def extend(stored: RunSpec, wanted: RunSpec) -> RunSpec:
             "Choose another --run-id, or go back to the old settings"
         )
     named = {agent.name: agent for agent in stored.agents} | {agent.name: agent for agent in wanted.agents}
+    _refuse_renamed(stored, wanted)
     agents, attempts = tuple(named.values()), max(stored.attempts, wanted.attempts)
     return RunSpec.model_validate(
         stored.model_dump() | {"agents": agents, "attempts": attempts, "release": wanted.release}
@@ -116,3 +117,13 @@ def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:
 def _cut(value: JsonValue) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:59] + "…"
+
+
+def _refuse_renamed(stored: RunSpec, wanted: RunSpec) -> None:
+    names = {agent.digest: agent.name for agent in stored.agents}
+    for agent in wanted.agents:
+        if (name := names.get(agent.digest, agent.name)) != agent.name:
+            raise UsageError(
+                f"run {stored.run_id!r} knows model {agent.name!r} as {name!r}, with the same parameters; "
+                f"call it {name!r} again, or choose another --run-id"
+            )

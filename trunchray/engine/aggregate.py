@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event
 
 from trunchray.adapters import parts
 from trunchray.adapters.runs import RunFolder
@@ -16,7 +17,7 @@ from trunchray.core.receipt import Receipt
 from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import markdown
 from trunchray.core.tally import Tally
-from trunchray.errors import StoreError
+from trunchray.errors import Interrupted, StoreError
 
 READERS = 8
 """Shards whose parts are fetched at a time, and at most held."""
@@ -30,11 +31,14 @@ class Aggregate:
     damaged: dict[str, list[str]]
 
 
-def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached") -> Aggregate:
+def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached", stop: Event | None = None) -> Aggregate:
     """Count every committed row of the plan once, and store them all as `report/results.parquet`.
 
     Rows are ordered by agent, attempt and the plan's order of cases, whoever ran them and whenever. `missing` says why
     trials have no row, where some have none.
+
+    Raises:
+        Interrupted: `stop` was set meanwhile; nothing is lost but the time.
     """
     tally = Tally(Planned.of(plan))
     damaged: dict[str, list[str]] = {}
@@ -44,6 +48,8 @@ def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached") ->
         path = Path(temporary) / "results.parquet"
         with parts.ResultsFile(path) as results:
             for shard, rows, bad in _read_ahead(found, folder, threads):
+                if stop and stop.is_set():
+                    raise Interrupted(f"stopped while counting; `trunchray report {folder.uri}` counts again")
                 if bad:
                     damaged[shard.id] = bad
                 results.add(rows)
@@ -62,7 +68,8 @@ def publish(report: Report, folder: RunFolder) -> Report:
 
 def _in_order(plan: Plan) -> Iterator[Shard]:
     place = {agent.name: number for number, agent in enumerate(plan.spec.agents)}
-    yield from sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt, shard.id))
+    # The plan has the shards of one agent and attempt in order, and sorting keeps it.
+    yield from sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt))
 
 
 _Read = tuple[Shard, parts.Rows, list[str]]

@@ -26,7 +26,7 @@ from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.engine.worker import Place, Worker
-from trunchray.errors import Interrupted, UsageError
+from trunchray.errors import Interrupted, StoreError, UsageError
 
 PROBE_EVERY = 1.0
 """Seconds between two questions for a worker's progress."""
@@ -41,13 +41,15 @@ class _Actor:
         self._args = (run_uri, release_uri, place)
         self._opened: asyncio.Future[Worker] | None = None
 
-    async def work(self, shard: str, attempt: int) -> dict[str, Any] | str:
-        """The receipt as plain data, or why there is none."""
+    async def work(self, shard: str, attempt: int) -> dict[str, Any] | tuple[str, str]:
+        """The receipt as plain data, or why there is none: what failed ("store" or "worker"), and a message."""
         try:
             worker = await self._worker()
             return (await worker.work(shard, attempt)).model_dump()
+        except StoreError as e:
+            return "store", str(e)
         except Exception as e:
-            return f"{type(e).__name__}: {e}"
+            return "worker", f"{type(e).__name__}: {e}"
 
     async def progress(self) -> dict[str, tuple[Counts, int]]:
         return (await self._worker()).progress()
@@ -152,8 +154,13 @@ class RayPool:
         except ray.exceptions.RayError as e:
             seat.down, seat.progress = True, {}
             return Lost(work.shard, work.attempt, f"its worker was lost ({type(e).__name__})")
-        if isinstance(answer, str):
-            return Lost(work.shard, work.attempt, answer)
+        match answer:
+            case ("store", str() as message):
+                raise StoreError(message)
+            case ("worker", str() as message):
+                return Lost(work.shard, work.attempt, message)
+            case _:
+                pass
         receipt = Receipt.model_validate(answer)
         return Finished(work.shard, work.attempt, receipt, receipt.missing)
 

@@ -64,10 +64,12 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     if how.address is None:
         _check_models(spec, inputs)
     folder = RunFolder(f"{how.out}/{spec.run_id}")
-    stored = folder.spec()
-    whole = extend(stored, spec) if stored else spec
+    _extended(folder.spec(), spec)  # so is another question
     lease = HeldLease.take(folder.store, takeover=how.takeover)
     try:
+        # Read again: whoever drove the run until now may have extended it.
+        stored = folder.spec()
+        whole = _extended(stored, spec)
         for content in inputs.values():
             folder.keep_input(content)
         if whole != stored:
@@ -84,6 +86,10 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         )()
     finally:
         lease.release()
+
+
+def _extended(stored: RunSpec | None, wanted: RunSpec) -> RunSpec:
+    return extend(stored, wanted) if stored else wanted
 
 
 def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:

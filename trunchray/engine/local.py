@@ -13,6 +13,7 @@ from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.engine.worker import Place, Worker
+from trunchray.errors import StoreError
 
 T = TypeVar("T")
 
@@ -23,7 +24,7 @@ class LocalPool:
     workers = 1
 
     def __init__(self, run_uri: str, release_uri: str, *, require: Requirement = "none") -> None:
-        self._events: queue.Queue[Finished[Receipt] | Lost] = queue.Queue()
+        self._events: queue.Queue[Finished[Receipt] | Lost | StoreError] = queue.Queue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
@@ -39,9 +40,12 @@ class LocalPool:
 
     def next_event(self, timeout: float) -> Finished[Receipt] | Lost | None:
         try:
-            return self._events.get(timeout=timeout)
+            event = self._events.get(timeout=timeout)
         except queue.Empty:
             return None
+        if isinstance(event, StoreError):
+            raise event
+        return event
 
     def progress(self) -> dict[str, tuple[Counts, int]]:
         return self._worker.progress()
@@ -64,6 +68,8 @@ class LocalPool:
         try:
             receipt = await self._worker.work(work.shard, work.attempt)
             self._events.put(Finished(work.shard, work.attempt, receipt, receipt.missing))
+        except StoreError as e:
+            self._events.put(e)
         except Exception as e:
             self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))
 

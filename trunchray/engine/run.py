@@ -44,7 +44,11 @@ class Pool(Protocol):
         ...
 
     def next_event(self, timeout: float) -> Finished[Receipt] | Lost | None:
-        """What happened next; None when nothing did within `timeout` seconds."""
+        """What happened next; None when nothing did within `timeout` seconds.
+
+        Raises:
+            StoreError: a worker could not store its rows, whatever it tried; going on would be paying for nothing.
+        """
         ...
 
     def progress(self) -> dict[str, tuple[Counts, int]]:
@@ -110,17 +114,24 @@ class Run:
         Raises:
             Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
         """
-        commits = self._folder.commits()
+        commits = self._commits()
         again = {shard for shard, receipt in commits.items() if receipt.counts.again}
         self._say_what_is_there(commits, again)
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
         if self._stop.is_set():
             return self._stopped_report()
-        result = aggregate(self._plan, self._folder)
+        result = aggregate(self._plan, self._folder, stop=self._stop)
         if result.damaged:
             self._repair(result.damaged)
-            result = aggregate(self._plan, self._folder)
+            result = aggregate(self._plan, self._folder, stop=self._stop)
+        self._lease.check()
         return publish(result.report, self._folder)
+
+    def _commits(self) -> dict[str, Receipt]:
+        """The commits that hold what this plan asks; one of another plan under the same shard id does not count."""
+        digests = {shard.id: shard.keys_digest() for shard in self._plan.shards}
+        found = self._folder.commits()
+        return {shard: receipt for shard, receipt in found.items() if receipt.keys_digest == digests.get(shard)}
 
     def _say_what_is_there(self, commits: Mapping[str, Receipt], again: Collection[str]) -> None:
         found = Progress(self._plan, commits).snapshot({})
@@ -155,8 +166,7 @@ class Run:
         """Stored rows that are gone or damaged are owed again."""
         for shard, paths in damaged.items():
             self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are run again")
-        commits = self._folder.commits()
-        self._run({shard: receipt for shard, receipt in commits.items() if shard not in damaged})
+        self._run({shard: receipt for shard, receipt in self._commits().items() if shard not in damaged})
 
     def _dispatch(self, owed: list[tuple[str, str]]) -> None:
         pool = self._open_pool()

@@ -15,6 +15,8 @@ from trunchray.errors import StoreError
 
 FLUSH_SECONDS = 5.0
 FLUSH_BYTES = 1_000_000
+LAST_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
+"""Seconds between tries to store the last rows: giving them up would mean paying for them again."""
 
 
 class Shelf:
@@ -43,6 +45,11 @@ class Shelf:
         self._ticker.cancel()
         with suppress(asyncio.CancelledError):
             await self._ticker
+        for wait in LAST_WAITS:
+            with suppress(StoreError):
+                await self.flush()
+                return
+            await self._sleep(wait)
         await self.flush()
 
     async def add(self, row: dict[str, Any]) -> None:

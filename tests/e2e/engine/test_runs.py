@@ -14,7 +14,7 @@ from support.runs import Onlooker, drive, question, rows, unmeasured
 from trunchray.core.agent import Faults, Latency, Mock, ModelAgent, Pacing, Price
 from trunchray.core.digest import sha256
 from trunchray.core.plan import make_plan
-from trunchray.errors import UsageError
+from trunchray.errors import StoreError, UsageError
 
 A = ModelAgent(name="a", model="mock/echo", mock=Mock())
 B = ModelAgent(
@@ -238,6 +238,30 @@ def test_keys_stay_in_the_environment(pool: str, tmp_path: Path, monkeypatch: py
         assert {headers["Authorization"].encode() for headers in provider.headers} == {b"Bearer " + secret}
     stored = b"".join(path.read_bytes() for path in (tmp_path / "test").rglob("*") if path.is_file())
     assert secret not in stored
+
+
+def test_a_commit_of_another_plan_does_not_count(tmp_path: Path):
+    """A folder whose run.json was lost and written anew with other shards is completed, not stuck."""
+    release = make_release(tmp_path, 60)
+    drive(question(release, [A], shard_size=30), release, tmp_path)
+    (tmp_path / "test" / "run.json").unlink()
+    report = drive(question(release, [A], shard_size=16), release, tmp_path)
+    assert report.complete
+    assert len(rows(tmp_path / "test")) == 60
+
+
+def test_a_store_that_refuses_ends_the_run(tmp_path: Path):
+    """When rows cannot be stored, the run stops asking for more of them instead of paying again and again."""
+    release = make_release(tmp_path, 64)
+    with CountingProvider() as provider:
+        agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url)
+        (tmp_path / "test").mkdir()
+        (tmp_path / "test" / "parts").write_bytes(b"in the way")
+        with pytest.raises(StoreError, match="parts/"):
+            drive(question(release, [agent]), release, tmp_path)
+        assert provider.asked.total() <= 64
+        (tmp_path / "test" / "parts").unlink()
+        assert drive(question(release, [agent]), release, tmp_path).complete
 
 
 def test_two_drivers_do_not_share_a_run(tmp_path: Path):
