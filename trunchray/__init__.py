@@ -1,6 +1,6 @@
 """Distributed, resumable, reproducible LLM evaluation on Ray.
 
-So far the command line is the way in: `trunchray --help`. The names below are what a program may rely on.
+The command line is the way in: `trunchray --help`. The names below are what a program may rely on.
 """
 
 from trunchray.errors import (

@@ -193,7 +193,7 @@ def counted(table: Rows) -> Iterator[CountedRow]:
 
 
 class ResultsFile:
-    """A Parquet file that grows by tables, in row groups whose size does not depend on how the tables came."""
+    """A Parquet file that grows by tables, in row groups of equal size unless rows are large."""
 
     def __init__(self, path: Path) -> None:
         self._writer = pq.ParquetWriter(

@@ -11,6 +11,7 @@ report/                       what was made of them
 
 from __future__ import annotations
 
+import time
 import uuid
 from pathlib import Path
 
@@ -81,8 +82,8 @@ class RunFolder:
         return [f"parts/{shard}/{name}" for name in self.store.names(f"parts/{shard}") if name.endswith(".parquet")]
 
     def add_part(self, shard: str, content: bytes, rows: int) -> PartRef:
-        """Store rows under a name of their own."""
-        path = f"parts/{shard}/{uuid.uuid4().hex}.parquet"
+        """Store rows under a name of their own, which begins with the time, so that names sort as parts came."""
+        path = f"parts/{shard}/{time.time_ns():020d}-{uuid.uuid4().hex}.parquet"
         self.store.write(path, content)
         return PartRef(path=path, rows=rows, sha256=sha256(content))
 
@@ -115,16 +116,16 @@ class RunFolder:
             return receipt
         return _receipt(path, self.store.read(path))
 
-    def read_parts(self, receipt: Receipt) -> tuple[list[bytes], list[str]]:
-        """The bytes of the receipt's parts, in order, and the paths of those that are gone or damaged."""
-        contents: list[bytes] = []
+    def read_parts(self, receipt: Receipt) -> tuple[list[tuple[str, bytes]], list[str]]:
+        """The receipt's parts in order, each with its path, and the paths of those that are gone or damaged."""
+        contents: list[tuple[str, bytes]] = []
         damaged: list[str] = []
         for part in receipt.parts:
             content = self._part(part)
             if content is None:
                 damaged.append(part.path)
             else:
-                contents.append(content)
+                contents.append((part.path, content))
         return contents, damaged
 
     def _part(self, part: PartRef) -> bytes | None:

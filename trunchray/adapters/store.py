@@ -28,7 +28,6 @@ T = TypeVar("T")
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "s3": {
-        "use_listings_cache": False,
         # The outer loop below retries; botocore's own five tries would multiply with it.
         "config_kwargs": {
             "retries": {"mode": "standard", "max_attempts": 2},
@@ -157,7 +156,7 @@ def _filesystem(uri: str) -> tuple[Any, str]:
     protocol = uri.partition("://")[0] if "://" in uri else "file"
     if protocol == "file":
         uri = str(Path(uri.removeprefix("file://")).expanduser().absolute())
-    fs, root = fsspec.url_to_fs(uri, **_OPTIONS.get(protocol, {}))
+    fs, root = fsspec.url_to_fs(uri, use_listings_cache=False, **_OPTIONS.get(protocol, {}))
     return fs, root.rstrip("/")
 
 
@@ -193,13 +192,18 @@ def _temporary(path: Path, content: bytes | None = None) -> Path:
 
 def _replace(path: Path, content: bytes) -> None:
     temporary = _temporary(path, content)
-    temporary.replace(path)
+    try:
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _replace_with(path: Path, source: Path) -> None:
     temporary = _temporary(path)
     try:
         shutil.copyfile(source, temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

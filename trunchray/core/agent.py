@@ -1,4 +1,4 @@
-"""What is put under test, as data. Only `model` agents exist so far; functions and commands will join the union.
+"""What is put under test, as data: a model.
 
 Two agents are the same when their digests are equal. Names, credentials, prices and the way requests are paced are not
 part of the digest: they change how a run goes, not what is asked of the model.

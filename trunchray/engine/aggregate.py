@@ -42,7 +42,7 @@ def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached", st
     """
     tally = Tally(Planned.of(plan))
     damaged: dict[str, list[str]] = {}
-    committed = folder.commits()
+    committed = counting_commits(plan, folder)
     found = [(shard, committed[shard.id]) for shard in _in_order(plan) if shard.id in committed]
     with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(READERS) as threads:
         path = Path(temporary) / "results.parquet"
@@ -59,6 +59,12 @@ def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached", st
     return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents}), damaged)
 
 
+def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:
+    """The commits that hold what the plan asks; one of another plan under the same shard id does not count."""
+    digests = {shard.id: shard.keys_digest() for shard in plan.shards}
+    return {shard: found for shard, found in folder.commits().items() if found.keys_digest == digests.get(shard)}
+
+
 def publish(report: Report, folder: RunFolder) -> Report:
     """Store what people and other tools read."""
     folder.write_report("summary.json", report.to_json())
@@ -66,10 +72,10 @@ def publish(report: Report, folder: RunFolder) -> Report:
     return report
 
 
-def _in_order(plan: Plan) -> Iterator[Shard]:
+def _in_order(plan: Plan) -> list[Shard]:
     place = {agent.name: number for number, agent in enumerate(plan.spec.agents)}
     # The plan has the shards of one agent and attempt in order, and sorting keeps it.
-    yield from sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt))
+    return sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt))
 
 
 _Read = tuple[Shard, parts.Rows, list[str]]
@@ -92,9 +98,9 @@ def _rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> _Read:
     """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
     contents, bad = folder.read_parts(receipt)
     tables: list[parts.Rows] = []
-    for content in contents:
+    for path, content in contents:
         try:
             tables.append(parts.decode(content))
-        except StoreError as e:
-            bad.append(str(e))
+        except StoreError:
+            bad.append(path)
     return shard, parts.choose(tables, shard.trial_keys()), bad

@@ -121,10 +121,10 @@ class RayPool:
         self._probe()
         if not self._events:
             refs = [ref for seat in self._seats for ref in seat.out]
-            if refs:
-                ready, _ = ray.wait(refs, num_returns=1, timeout=timeout)
-            else:
-                ready, _ = [], time.sleep(timeout)
+            if not refs:
+                time.sleep(timeout)
+                return None
+            ready, _ = ray.wait(refs, num_returns=1, timeout=timeout)
             self._events.extend(self._collect(ref) for ref in ready)
         return self._events.popleft() if self._events else None
 
@@ -140,7 +140,8 @@ class RayPool:
 
     def close(self) -> None:
         closing = [seat.actor.close.remote() for seat in self._seats if not seat.down]
-        ray.wait(closing, num_returns=len(closing), timeout=5) if closing else None
+        if closing:
+            ray.wait(closing, num_returns=len(closing), timeout=5)
         for seat in self._seats:
             ray.kill(seat.actor)
         if self._started:
@@ -195,7 +196,7 @@ class RayPool:
 
 
 def _start(address: str | None) -> bool:
-    """Connect to Ray; True when it was started here and is ours to end."""
+    """Connect to Ray; True when this call did, and so has to disconnect."""
     if ray.is_initialized():
         return False
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}

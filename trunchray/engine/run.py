@@ -18,7 +18,7 @@ from trunchray.core.ledger import Abandon, Commit, Dispatch, Finished, Instructi
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.core.report import Report
-from trunchray.engine.aggregate import aggregate, publish
+from trunchray.engine.aggregate import aggregate, counting_commits, publish
 from trunchray.engine.progress import Progress, Snapshot
 from trunchray.errors import Interrupted
 
@@ -103,7 +103,8 @@ class Run:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._folder, self._lease = plan, folder, lease
-        self._open_pool, self._wanted, self._observer = open_pool, wanted, observer
+        self._open_pool, self._observer = open_pool, observer
+        self._may_run = {shard.id for shard in plan.shards if shard.agent.name in wanted}
         self._stop, self._clock = stop, clock
         self._progress = Progress(plan, {})
         self._look_due = self._snapshot_due = float("-inf")
@@ -114,8 +115,8 @@ class Run:
         Raises:
             Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
         """
-        commits = self._commits()
-        again = {shard for shard, receipt in commits.items() if receipt.counts.again}
+        commits = counting_commits(self._plan, self._folder)
+        again = {shard for shard, receipt in commits.items() if receipt.counts.again and shard in self._may_run}
         self._say_what_is_there(commits, again)
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
         if self._stop.is_set():
@@ -126,12 +127,6 @@ class Run:
             result = aggregate(self._plan, self._folder, stop=self._stop)
         self._lease.check()
         return publish(result.report, self._folder)
-
-    def _commits(self) -> dict[str, Receipt]:
-        """The commits that hold what this plan asks; one of another plan under the same shard id does not count."""
-        digests = {shard.id: shard.keys_digest() for shard in self._plan.shards}
-        found = self._folder.commits()
-        return {shard: receipt for shard, receipt in found.items() if receipt.keys_digest == digests.get(shard)}
 
     def _say_what_is_there(self, commits: Mapping[str, Receipt], again: Collection[str]) -> None:
         found = Progress(self._plan, commits).snapshot({})
@@ -157,7 +152,7 @@ class Run:
         owed = [
             (shard.id, shard.agent.name)
             for shard in self._plan.shards
-            if shard.id not in committed and shard.agent.name in self._wanted
+            if shard.id not in committed and shard.id in self._may_run
         ]
         if owed and not self._stop.is_set():
             self._dispatch(owed)
@@ -165,8 +160,10 @@ class Run:
     def _repair(self, damaged: Mapping[str, list[str]]) -> None:
         """Stored rows that are gone or damaged are owed again."""
         for shard, paths in damaged.items():
-            self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are run again")
-        self._run({shard: receipt for shard, receipt in self._commits().items() if shard not in damaged})
+            remedy = "its trials are run again" if shard in self._may_run else "run the command with its model again"
+            self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, {remedy}")
+        commits = counting_commits(self._plan, self._folder)
+        self._run({shard: receipt for shard, receipt in commits.items() if shard not in damaged})
 
     def _dispatch(self, owed: list[tuple[str, str]]) -> None:
         pool = self._open_pool()
@@ -228,6 +225,10 @@ class Run:
             self._folder.write_progress(snapshot.model_dump(mode="json"))
 
     def _widths(self, workers: int) -> dict[str, int]:
-        """How many shards of each agent may be out: enough to keep all its permits busy while others end."""
+        """How many shards of each agent may be out: enough to keep all its permits busy while others end.
+
+        Never more than permits, because every shard that is out may have a trial in flight.
+        """
         size = self._plan.spec.shard_size
-        return {agent.name: -(-agent.pacing.max_in_flight // size) + workers for agent in self._plan.spec.agents}
+        permits = {agent.name: agent.pacing.max_in_flight for agent in self._plan.spec.agents}
+        return {name: min(number, -(-number // size) + workers) for name, number in permits.items()}

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from trunchray.adapters.lease import is_driven
 from trunchray.core.frozen import Frozen
+from trunchray.engine.aggregate import counting_commits
 from trunchray.engine.launch import open_run
 from trunchray.engine.progress import Progress, Snapshot
 
@@ -39,7 +40,7 @@ def read_status(run_uri: str) -> Status:
         UsageError: there is no run.
     """
     folder, plan = open_run(run_uri)
-    committed = Progress(plan, folder.commits()).snapshot({})
+    committed = Progress(plan, counting_commits(plan, folder)).snapshot({})
     lease = is_driven(folder.store)
     state: State = "complete" if committed.rows == committed.planned else "running" if lease else "waiting"
     return Status(

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from trunchray.agents.base import Agent
 from trunchray.core.case import Case
 from trunchray.core.trial import Failure, Result, Timing, Trace, Trial, Verdict
-from trunchray.errors import ProviderError, TrialError, boundary
+from trunchray.errors import EvaluatorError, ProviderError, TrialError, boundary
 from trunchray.evaluators.grade import Grader
 
 
@@ -65,7 +65,8 @@ class TrialRunner:
         evaluator: str | None = None
         if trace:
             try:
-                evaluator = self.grader.evaluator_digest(generation.case)
+                with boundary(EvaluatorError, f"case {generation.case.id!r}"):
+                    evaluator = self.grader.evaluator_digest(generation.case)
                 verdict = await self.grader.grade(generation.case, trace)
             except TrialError as e:
                 failure = Failure.of(e)

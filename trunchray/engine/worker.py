@@ -74,7 +74,7 @@ class Worker:
         require(place.require)
         spec = folder.spec()
         if spec is None:
-            raise UsageError(f"{folder.uri} holds no run")
+            raise UsageError(f"{folder.uri} holds no run.json; start the run with `trunchray run`")
         self._folder, self._place = folder, place
         self._cases: CaseTable = release.cases()
         self._plan: Plan = make_plan(spec, self._cases.index)
@@ -200,7 +200,12 @@ class Worker:
         damaged: list[str] = []
         last = self._folder.last_commit(shard.id)
         committed = {part.path: part.sha256 for part in last.parts} if last else {}
-        for path in self._folder.part_names(shard.id):
+        names = self._folder.part_names(shard.id)
+        # In the order in which rows replace each other: as committed, then as they came since.
+        for path in [
+            *(path for path in committed if path in names),
+            *(path for path in names if path not in committed),
+        ]:
             content = self._folder.store.read(path)
             sha = sha256(content)
             try:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import fsum
 
+from pydantic import JsonValue
+
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.core.case import Case
 from trunchray.core.checks import Check, Custom, ToolCallSyntax
@@ -71,7 +73,7 @@ class Grader:
     def _digest(self, check: Check) -> str:
         if isinstance(check, Custom):
             return self._code_digest(check.evaluator_key)
-        return digest(check)
+        return digest(_doubles(check.model_dump(mode="json")))
 
 
 def combined(verdicts: Mapping[str, Verdict]) -> Verdict:
@@ -85,3 +87,16 @@ def combined(verdicts: Mapping[str, Verdict]) -> Verdict:
         message="; ".join(complaints) or None,
         details={name: verdict.model_dump(mode="json") for name, verdict in verdicts.items()},
     )
+
+
+def _doubles(value: JsonValue) -> JsonValue:
+    """The value with its large integers as what JavaScript takes them for."""
+    match value:
+        case dict():
+            return {key: _doubles(item) for key, item in value.items()}
+        case list():
+            return [_doubles(item) for item in value]
+        case int() if abs(value) >= 2**53:
+            return float(value)
+        case _:
+            return value

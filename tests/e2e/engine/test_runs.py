@@ -293,3 +293,25 @@ def test_a_run_lives_anywhere():
     release = make_release("memory://anywhere/releases", 12)
     assert drive(question(release, [A]), release, "memory://anywhere/runs").passed == 12
     assert drive(question(release, [A]), release, "memory://anywhere/runs").complete
+
+
+def test_a_mended_trial_is_never_asked_a_third_time(tmp_path: Path):
+    """Rows replace each other in the order in which they came, however often a shard is run again."""
+    release = make_release(tmp_path, 10)
+    with CountingProvider() as provider:
+        agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url, pacing=Pacing(max_retries=0))
+        for mended in range(4):
+            provider.failing = {f"prompt {n}": 503 for n in range(mended, 3)}
+            report = drive(question(release, [agent]), release, tmp_path)
+            assert report.error == 3 - mended
+    assert {provider.answered[f"prompt {n}"] for n in range(10)} == {1}
+
+
+def test_numbers_that_only_javascript_can_hold(tmp_path: Path):
+    """An accepted value beyond 2^53 is graded like any other."""
+    plan = {"calls": [{"toolName": "f", "arguments": {"x": {"acceptedValues": [10**20]}}}]}
+    release = make_release(
+        tmp_path, 2, check=lambda _: {"kind": "tool_call_syntax", "version": 1, "alternatives": [plan]}
+    )
+    report = drive(question(release, [A]), release, tmp_path)
+    assert (report.failed, report.error) == (2, 0)
