@@ -119,3 +119,84 @@ def test_credentials_among_params_are_refused(name: str) -> None:
         check_params("any/m", {name: "hunter2", "max_tokens": 5})
     assert "hunter2" not in str(refusal.value)
     check_params("any/m", {"max_tokens": 5, "stop_token_ids": [1]})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "key",
+            "api-key",
+            "apikey",
+            "API_KEY",
+            "token",
+            "access_token",
+            "sig",
+            "x-amz-signature",
+            "password",
+            "secret",
+        ),
+        *("subscription-key", "client_secret", "api%2Dkey", "v=1&key", "v=1;key"),
+    ],
+)
+def test_keys_in_the_query_of_an_address_are_refused(name: str) -> None:
+    """So is a parameter that looks like a key; the message names the remedy, and not the value."""
+    with pytest.raises(UsageError, match="name it with api_key_env") as refusal:
+        resolve("any/m", f"https://h.example/v1?{name}=hunter2", None)
+    assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("query", ["api-version=2024-10-21", "deployment=a&max_tokens=5", "design=b", ""])
+def test_other_queries_are_kept(query: str) -> None:
+    """A version or a deployment belongs to an address."""
+    assert resolve("any/m", f"https://h.example/v1?{query}", None)[0] == f"https://h.example/v1?{query}"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "shown"),
+    [
+        ("htp://user:hunter2@h/v1?key=hunter2#hunter2", "htp://h/v1"),
+        ("http://user:hun/ter2@h:99999", "http://h:99999"),
+        ("user:hunter2@h", "h"),
+        ("htp://h/v1?key=x@hunter2", "htp://…"),
+        ("http://user:hunter2?hunter2@:1", "http://…"),
+        ("http://h/\0", "http://h/\\x00"),
+        ("http://h\0/", "http://h\\x00/"),
+        ("http://h /v1", "http://h /v1"),
+    ],
+)
+def test_invalid_addresses_are_shown_without_secrets(base_url: str, shown: str) -> None:
+    """An address that is refused is shown without user, password and query; NUL and blanks are refused."""
+    with pytest.raises(UsageError) as refusal:
+        resolve("any/m", base_url, None)
+    assert f"base_url '{shown}' is not an address" in str(refusal.value)
+    assert "ter2" not in str(refusal.value)
+
+
+def test_mocks_do_not_repeat_the_secrets_of_an_address() -> None:
+    """Neither does the message for an address that is not needed."""
+    with pytest.raises(UsageError, match="remove base_url 'http://h/v1'"):
+        resolve("mock/echo", "http://user:hunter2@h/v1", None)
+
+
+@pytest.mark.parametrize(
+    "name", ["gsk_LIVE0123456789abcdefghij", "sk-LIVE-0123456789-ABCDEF", "SK.0123456789.0123456789"]
+)
+def test_a_key_in_place_of_its_variable_is_not_repeated(name: str) -> None:
+    """Somebody who puts the key itself into api_key_env is told so, without it."""
+    with pytest.raises(UsageError, match="looks like a key itself") as refusal:
+        build_client(ModelAgent(name="m", model="vllm/x", base_url=LOCAL, api_key_env=name), environ={})
+    assert name[:8] not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", ["MY_ORGANISATION_OPENAI_API_KEY_2", "my_key"])
+def test_the_name_of_a_variable_is_repeated(name: str) -> None:
+    """What can only be a name is shown, so that it can be set."""
+    with pytest.raises(UsageError, match=f"set the environment variable {name} "):
+        build_client(ModelAgent(name="m", model="vllm/x", base_url=LOCAL, api_key_env=name), environ={})
+
+
+def test_an_address_that_no_client_can_use_is_refused() -> None:
+    """A host that cannot be encoded is the user's mistake, not a crash."""
+    with pytest.raises(UsageError, match="is not an address"):
+        build_client(ModelAgent(name="m", model="vllm/x", base_url="http://ö..x/v1"), environ={})

@@ -9,7 +9,7 @@ import pytest
 
 from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelRequest, RequestedCall, ToolDefinition
-from trunchray.adapters.models.wire import MalformedReply, RequestWriter, finish_reason, read_reply
+from trunchray.adapters.models.wire import MalformedReply, RequestWriter, failure, finish_reason, read_reply
 from trunchray.core.trial import Usage
 
 
@@ -19,7 +19,7 @@ def written(params: dict[str, Any], *, limit_field: str = "max_tokens", **reques
 
 
 def reply(message: Any, **more: Any) -> Any:
-    return read_reply({"choices": [{"message": message, **more}]}, None, str)
+    return read_reply({"choices": [{"message": message, "finish_reason": "stop", **more}]}, None, str)
 
 
 def test_requests_say_what_was_asked_and_no_more() -> None:
@@ -114,6 +114,8 @@ def test_tool_calls_keep_raw_arguments() -> None:
         ({"prompt_tokens": 0, "completion_tokens": 5}, Usage(input_tokens=0, output_tokens=5)),
         ({"prompt_tokens": None, "completion_tokens": -1}, Usage()),
         ({"prompt_tokens": True, "completion_tokens": "5"}, Usage()),
+        ({"prompt_tokens": 10**25, "completion_tokens": 5.0}, Usage()),
+        ({"prompt_tokens": 2**53, "completion_tokens": 2**53 + 1}, Usage(input_tokens=2**53)),
         ({"prompt_tokens": 9, "prompt_cache_hit_tokens": 4}, Usage(input_tokens=9, cached_input_tokens=4)),
         (
             {
@@ -127,13 +129,13 @@ def test_tool_calls_keep_raw_arguments() -> None:
     ],
 )
 def test_usage(raw: Any, usage: Usage) -> None:
-    """What the provider does not say is None, never 0."""
-    assert read_reply({"choices": [{"message": {}}], "usage": raw}, None, str).usage == usage
+    """What the provider does not say, or what cannot be a number of tokens, is None, never 0."""
+    assert read_reply({"choices": [{"message": {"content": ""}}], "usage": raw}, None, str).usage == usage
 
 
 def test_identity() -> None:
     """The request id of the headers goes before the body's, and odd ones are left out."""
-    body: dict[str, Any] = {"choices": [{"message": {}}], "id": "body", "model": "gpt-x"}
+    body: dict[str, Any] = {"choices": [{"message": {"content": ""}}], "id": "body", "model": "gpt-x"}
     assert read_reply(body, "header", str).request_id == "header"
     assert (read_reply(body, None, str).request_id, read_reply(body, None, str).model) == ("body", "gpt-x")
     odd = read_reply({**body, "id": 5, "model": None}, None, str)
@@ -148,6 +150,8 @@ def test_identity() -> None:
         {"choices": None},
         {"choices": ["x"]},
         {"choices": [{"message": None}]},
+        {"choices": [{"message": {"content": None}, "finish_reason": None}]},
+        {"choices": [{"message": {"content": None, "tool_calls": []}}]},
         {"choices": [{"message": {"tool_calls": "x"}}]},
         {"choices": [{"message": {"tool_calls": [None]}}]},
         {"choices": [{"message": {"tool_calls": [{"id": "c"}]}}]},
@@ -157,6 +161,55 @@ def test_what_is_not_a_completion_is_malformed(body: dict[str, Any]) -> None:
     """A body without a message is told from an empty answer."""
     with pytest.raises(MalformedReply):
         read_reply(body, None, str)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        ({"choices": [{"message": {"content": "x"}, "finish_reason": "error"}]}, "given up (finish_reason 'error')"),
+        ({"choices": [{"message": {"content": ""}, "finish_reason": "abort"}]}, "given up (finish_reason 'abort')"),
+        ({"choices": [{"message": {}, "finish_reason": "error", "error": {"code": 502}}]}, "{'code': 502}"),
+        ({"choices": [{"message": {"content": "x"}, "error": "gone"}]}, "gone"),
+        ({"error": "gone", "choices": [{"message": {"content": "par"}, "finish_reason": None}]}, "gone"),
+        ({"error": "gone"}, "gone"),
+    ],
+)
+def test_failures_in_a_good_status_are_found(body: dict[str, Any], error: str) -> None:
+    """An error beside the choices or in the first, or a reason to finish that is one, is no answer."""
+    assert error in str(failure(body))
+
+
+@pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls", None, 5])
+def test_answers_are_no_failures(reason: Any) -> None:
+    """Nothing said, a limit or a filter are how the model behaves, whatever empty fields stand beside."""
+    assert (
+        failure({"error": None, "choices": [{"message": {"content": ""}, "finish_reason": reason, "error": {}}]})
+        is None
+    )
+    assert failure({}) is None
+
+
+def test_a_filtered_answer_is_no_failure() -> None:
+    """Not even where the gateway explains the filter as an error."""
+    assert failure({"choices": [{"message": {}, "finish_reason": "content_filter", "error": {"code": 400}}]}) is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "cleaned"),
+    [
+        ('{"a": "\\u0053ECRET"}', '{"a":"[key]"}'),
+        ('{"\\u0053ECRET": [{"b": "x\\u0053ECRET", "c": 1}]}', '{"[key]":[{"b":"x[key]","c":1}]}'),
+        ('"\\u0053ECRET"', '"[key]"'),
+        ('{"a":   "\\u0053ECRE"}', '{"a":   "\\u0053ECRE"}'),
+        ('{"a": "\\u0053ECRET', '{"a": "\\u0053ECRET'),
+        ('{"a": SECRET', '{"a": [key]'),
+    ],
+)
+def test_arguments_are_cleaned_behind_their_escapes(raw: str, cleaned: str) -> None:
+    """What the arguments say once they are read is clean; where nothing is to be cleaned they stay as written."""
+    body = {"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": raw}}]}}]}
+    found = read_reply(body, None, lambda text: text.replace("SECRET", "[key]")).tool_calls[0].arguments
+    assert found == cleaned
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_odd_text_is_made_well_formed() -> None:
         ('{"case_id": "b", "output": "", "attempt": 0}', "outputs.jsonl:2: attempt: "),
         ('{"case_id": "b", "output": "", "attempt": true}', "outputs.jsonl:2: attempt: "),
         ('{"case_id": "b", "output": "", "tool_calls": [{}]}', "outputs.jsonl:2: tool_calls.0.name: Field required"),
-        ('{"case_id": "b", "output": "", "usage": {"input_tokens": -1}}', "outputs.jsonl:2: usage.input_tokens: "),
+        ('{"case_id": "b", "output": "", "usage": 5}', "outputs.jsonl:2: usage: "),
         ('{"case_id": "a", "output": "y"}', "outputs.jsonl: lines 1 and 2 are both for case 'a'; keep one"),
     ],
 )
@@ -131,3 +131,10 @@ def test_empty_file_is_refused() -> None:
     """A file without rows says what a row looks like."""
     with pytest.raises(UsageError, match="no recorded outputs"):
         load_replay(b"\n\n", "outputs.jsonl")
+
+
+@pytest.mark.parametrize("count", [-1, 10**25, 2**53 + 1, 3.0, "3", True, None])
+def test_impossible_counts_of_tokens_are_unknown(count: Any) -> None:
+    """What cannot be a number of tokens is as if the file did not say, and the row is played."""
+    usage = {"input_tokens": count, "output_tokens": 2**53}
+    assert only({"output": "x", "usage": usage}).usage == Usage(output_tokens=2**53)

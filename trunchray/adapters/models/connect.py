@@ -12,6 +12,9 @@ from trunchray.core.agent import ModelAgent
 from trunchray.core.digest import sha256
 from trunchray.errors import UsageError
 
+_LONG = 20
+"""Characters; keys are at least that long."""
+
 
 def build_client(spec: ModelAgent, *, environ: Mapping[str, str], replay: bytes | None = None) -> ModelClient:
     """A client that has not connected yet. `replay` is the file of recorded outputs of a `mock/replay`.
@@ -43,8 +46,17 @@ def _key(model: str, name: str | None, environ: Mapping[str, str]) -> str | None
     if name is None:
         return None
     key = environ.get(name, "").strip()
+    if not key and _looks_like_a_key(name):
+        raise UsageError(
+            f"model {model!r}: api_key_env names a variable, but what stands there looks like a key itself "
+            "(it is not repeated here); set a variable to the key where the workers run, and name that variable"
+        )
     if not key:
         raise UsageError(f"model {model!r} needs a key: set the environment variable {name} where the workers run")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise UsageError(f"model {model!r}: the key in {name} has blanks or characters that no header can carry")
     return key
+
+
+def _looks_like_a_key(name: str) -> bool:
+    return len(name) >= _LONG and (name != name.upper() or not name.replace("_", "").isalnum())

@@ -11,21 +11,22 @@ from collections.abc import Callable
 from typing import Any
 
 import aiohttp
+from aiohttp.connector import Connection
+from aiohttp.tracing import Trace
 from yarl import URL
 
 from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelReply, ModelRequest
+from trunchray.adapters.models.providers import address_shown
 from trunchray.adapters.models.proxy import proxy_for
+from trunchray.adapters.models.redaction import Redaction
 from trunchray.adapters.models.refusal import Refusal, read_error, read_refusal
-from trunchray.adapters.models.wire import MalformedReply, RequestWriter, read_reply
+from trunchray.adapters.models.wire import MalformedReply, RequestWriter, failure, read_reply
 from trunchray.core.agent import ModelAgent
 from trunchray.errors import ProviderError, UsageError
 
 MAX_BODY = 32 * 2**20
 """Bytes of a reply; a longer one is not read."""
-
-_SHORTEST_SECRET = 8
-"""Characters; local servers take keys like "none", which must stay readable in a model's answer."""
 
 
 class OpenAIClient:
@@ -33,16 +34,19 @@ class OpenAIClient:
 
     The output limit is sent as `max_completion_tokens` to api.openai.com, whose newer models refuse the other name, and
     as `max_tokens` to everybody else. The key is sent to the endpoint and nowhere else: redirects are not followed, and
-    its text is replaced in everything that is recorded. `wall_clock` (Unix time) reads a Retry-After that is a date.
+    its text is replaced in everything that is recorded, and so is the login of a proxy. `wall_clock` (Unix time) reads
+    a Retry-After that is a date.
     """
 
     def __init__(self, spec: ModelAgent, *, api_key: str | None, wall_clock: Callable[[], float] = time.time) -> None:
         if spec.base_url is None:
             raise UsageError(f"model {spec.model!r} needs a base_url, such as 'http://localhost:8000/v1'")
-        base = URL(spec.base_url)
+        base = _parsed(spec.base_url)
         self._url = (base / "chat/completions").with_query(base.query)
         self._host = base.authority.rpartition("@")[2]
         self._key = api_key
+        self._proxy = proxy_for(spec.base_url)
+        self._redaction = Redaction(api_key, self._proxy)
         self._hint = f" (the key came from {spec.api_key_env})" if spec.api_key_env else " (no key was sent)"
         limit_field = "max_completion_tokens" if base.host == "api.openai.com" else "max_tokens"
         self._writer = RequestWriter(spec.model.partition("/")[2], spec.params, limit_field)
@@ -69,7 +73,7 @@ class OpenAIClient:
             raise self._error(f"{type(e).__name__}: {e}", type="connection", retryable=True) from e
         if response.status >= 300:
             return self._refused(
-                read_refusal(response.status, response.headers, body, self._clean_message, now=self._wall_clock())
+                read_refusal(response.status, response.headers, body, self._redaction.message, now=self._wall_clock())
             )
         return self._reply(body, response.headers.get("x-request-id"))
 
@@ -83,10 +87,10 @@ class OpenAIClient:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._pacing.max_in_flight, ttl_dns_cache=300),
+            connector=_Connector(limit=self._pacing.max_in_flight, ttl_dns_cache=300),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=headers,
-            proxy=proxy_for(str(self._url)),
+            proxy=self._proxy,
             timeout=aiohttp.ClientTimeout(total=self._pacing.timeout),
         )
         return self._session
@@ -106,14 +110,15 @@ class OpenAIClient:
         try:
             value: Any = json_text.parse(body)
         except ValueError as e:
-            text = self._clean_message(body[:4096].decode("utf-8", "replace"))[:200]
+            text = self._redaction.message(body[:4096].decode("utf-8", "replace"))[:200]
             raise self._malformed(f"the reply is not JSON: {text!r}") from e
         if not isinstance(value, dict):
             raise self._malformed("the reply is not a JSON object")
-        if value.get("error") and not value.get("choices"):
-            return self._refused(read_error(value["error"], self._clean_message))
+        error = failure(value)
+        if error is not None:
+            return self._refused(read_error(error, self._redaction.message))
         try:
-            return read_reply(value, request_id, self._clean)
+            return read_reply(value, request_id, self._redaction.answer)
         except MalformedReply as e:
             raise self._malformed(str(e)) from e
 
@@ -126,12 +131,35 @@ class OpenAIClient:
         return self._error(what, type="malformed_response", retryable=True)
 
     def _error(self, what: str, *, type: str, retryable: bool = False) -> ProviderError:
-        return ProviderError(f"{self._host}: {self._clean_message(what)}", type=type, retryable=retryable)
+        what = what.replace(str(self._url), str(self._url.with_query(None)))
+        return ProviderError(f"{self._host}: {self._redaction.message(what)}", type=type, retryable=retryable)
 
-    def _clean_message(self, text: str) -> str:
-        return json_text.well_formed(text.replace(self._key, "[key]") if self._key else text)
 
-    def _clean(self, text: str) -> str:
-        if self._key and len(self._key) >= _SHORTEST_SECRET and self._key in text:
-            text = text.replace(self._key, "[key]")
-        return json_text.well_formed(text)
+class _Connector(aiohttp.TCPConnector):
+    """Never reuses a connection on which the server sent something after its answer.
+
+    It would be read as the answer to the next request. What arrives only after that request was sent cannot be told
+    from its answer.
+    """
+
+    async def connect(
+        self,
+        req: aiohttp.ClientRequest,
+        traces: list[Trace],
+        timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 - aiohttp's name
+    ) -> Connection:
+        """A connection from the pool that is quiet, or a new one."""
+        connection = await super().connect(req, traces, timeout)
+        while connection.protocol is not None and connection.protocol.should_close:
+            connection.close()
+            connection = await super().connect(req, traces, timeout)
+        return connection
+
+
+def _parsed(base_url: str) -> URL:
+    try:
+        return URL(base_url)
+    except ValueError as e:
+        raise UsageError(
+            f"base_url {address_shown(base_url)!r} is not an address like 'http://localhost:8000/v1'"
+        ) from e

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import JsonValue
 
@@ -44,8 +44,17 @@ MOCKS = ("mock/echo", "mock/replay", "mock/script")
 RESERVED_PARAMS = frozenset({"messages", "model", "n", "stream", "tools"})
 """Request fields that are trunchray's own."""
 
-
 _SECRET = frozenset({"apikey", "xapikey", "authorization", "password", "secret", "accesstoken"})
+_SECRET_QUERY = re.compile(r".*(key|token|secret|signature|password|authorization)|sig|auth|pass(wd)?|pwd")
+
+
+def address_shown(base_url: str) -> str:
+    """What messages show of an address, valid or not: neither a user name and password, nor a query."""
+    scheme, slashes, rest = base_url.partition("://") if "://" in base_url else ("", "", base_url)
+    hidden, at, rest = rest.rpartition("@")
+    if at and re.search("[?#]", hidden):
+        return f"{scheme}{slashes}…"
+    return scheme + slashes + re.split("[?#]", rest, maxsplit=1)[0]
 
 
 def is_mock(model: str) -> bool:
@@ -100,7 +109,7 @@ def _resolve_mock(model: str, base_url: str | None) -> tuple[None, None]:
         raise UsageError(f"there is no model {model!r}; did you mean {near!r}? The mocks are {', '.join(MOCKS)}")
     if base_url is not None:
         raise UsageError(
-            f"model {model!r} answers inside trunchray: remove base_url {base_url!r}, or name the model "
+            f"model {model!r} answers inside trunchray: remove base_url {address_shown(base_url)!r}, or name the model "
             "'<any>/<name>' to ask a server"
         )
     return None, None
@@ -108,16 +117,31 @@ def _resolve_mock(model: str, base_url: str | None) -> tuple[None, None]:
 
 def _checked(model: str, base_url: str) -> str:
     if not _is_address(base_url):
-        raise UsageError(f"model {model!r}: base_url {base_url!r} is not an address like 'http://localhost:8000/v1'")
+        shown = address_shown(base_url)
+        raise UsageError(f"model {model!r}: base_url {shown!r} is not an address like 'http://localhost:8000/v1'")
     if "@" in urlsplit(base_url).netloc:
         raise UsageError(
             f"model {model!r}: base_url is stored with the run and may not hold a user name or password; "
             "put the key into an environment variable and name it with api_key_env"
         )
+    secret = _secret_in_query(base_url)
+    if secret is not None:
+        raise UsageError(
+            f"model {model!r}: base_url is stored with the run and may not hold a key in its query, as {secret!r} "
+            "looks like; put the key into an environment variable and name it with api_key_env"
+        )
     return base_url.rstrip("/")
 
 
+def _secret_in_query(base_url: str) -> str | None:
+    query = urlsplit(base_url).query.replace(";", "&")
+    names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
+    return next((name for name in names if _SECRET_QUERY.fullmatch(re.sub("[^a-z]", "", name.lower()))), None)
+
+
 def _is_address(base_url: str) -> bool:
+    if not base_url.isprintable() or " " in base_url:
+        return False
     try:
         parts = urlsplit(base_url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from urllib.parse import urlsplit
 
+from trunchray.adapters.models.providers import address_shown
 from trunchray.adapters.models.proxy import proxy_for
 from trunchray.core.agent import ModelAgent
 from trunchray.errors import UsageError
@@ -26,8 +27,9 @@ def check_reachable(spec: ModelAgent) -> None:
         socket.create_connection((address.hostname or "", port), timeout=CONNECT_SECONDS).close()
     except TimeoutError:
         return
-    except OSError as e:
+    except (OSError, UnicodeError) as e:  # a host with an empty or over-long label cannot even be looked up
+        reason = (e.strerror if isinstance(e, OSError) else None) or e
         raise UsageError(
-            f"model {spec.name!r}: nobody answers at {spec.base_url} ({e.strerror or e}); "
+            f"model {spec.name!r}: nobody answers at {address_shown(spec.base_url)} ({reason}); "
             "start the server, or correct base_url"
         ) from e

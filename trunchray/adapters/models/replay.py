@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
 
 from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import RequestedCall
-from trunchray.adapters.models.wire import arguments_text, finish_reason
+from trunchray.adapters.models.wire import arguments_text, finish_reason, token_count
 from trunchray.core.trial import FinishReason, Usage
 from trunchray.errors import UsageError
 
@@ -66,15 +66,18 @@ class _Call(_Lenient):
     )
 
 
+_Count = Annotated[int | None, BeforeValidator(token_count)]
+
+
 def _tokens(*names: str) -> Any:
-    return Field(default=None, ge=0, validation_alias=AliasChoices(*names))
+    return Field(default=None, validation_alias=AliasChoices(*names))
 
 
 class _Usage(_Lenient):
-    input_tokens: int | None = _tokens("input_tokens", "inputTokens", "prompt_tokens")
-    output_tokens: int | None = _tokens("output_tokens", "outputTokens", "completion_tokens")
-    cached_input_tokens: int | None = _tokens("cached_input_tokens", "cachedInputTokens")
-    reasoning_tokens: int | None = _tokens("reasoning_tokens", "reasoningTokens")
+    input_tokens: _Count = _tokens("input_tokens", "inputTokens", "prompt_tokens")
+    output_tokens: _Count = _tokens("output_tokens", "outputTokens", "completion_tokens")
+    cached_input_tokens: _Count = _tokens("cached_input_tokens", "cachedInputTokens")
+    reasoning_tokens: _Count = _tokens("reasoning_tokens", "reasoningTokens")
 
 
 class _Row(_Lenient):

@@ -29,6 +29,12 @@ FINISH_REASONS: Mapping[str, FinishReason] = {
 }
 
 
+MOST_TOKENS = 2**53
+"""More than any call can take, and no more than every reader of a number holds exactly."""
+
+_FAILED = frozenset({"error", "abort"})
+
+
 class MalformedReply(ValueError):
     """The body is not a chat completion; the message says what is missing."""
 
@@ -36,6 +42,28 @@ class MalformedReply(ValueError):
 def finish_reason(raw: object) -> FinishReason:
     """Ours for a provider's word; "other" for a word we do not know and for none."""
     return FINISH_REASONS.get(raw, "other") if isinstance(raw, str) else "other"
+
+
+def failure(body: Mapping[str, Any]) -> object:
+    """The error that a parsed body with a good status reports, however much of an answer stands beside it; else None.
+
+    Gateways report what broke behind them in an `error` of the body or of its first choice, or only in its reason to
+    finish. An answer that the content filter stopped is none of these.
+    """
+    choices = body.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    raw = choice.get("finish_reason")
+    if finish_reason(raw) == "content-filter":
+        return None
+    error = body.get("error") or choice.get("error")
+    if error:
+        return error
+    return f"the answer was given up (finish_reason {raw!r})" if isinstance(raw, str) and raw in _FAILED else None
+
+
+def token_count(value: object) -> int | None:
+    """A number of tokens as others report it; None for what is no integer from 0 to `MOST_TOKENS`."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS else None
 
 
 class RequestWriter:
@@ -64,9 +92,11 @@ def read_reply(body: Mapping[str, Any], request_id: str | None, clean: Clean) ->
     """The reply in a parsed body. `request_id` comes from the headers; without it the body's own id is taken.
 
     Raises:
-        MalformedReply: there is no choice with a message in it.
+        MalformedReply: there is no choice with a message in it, or nothing in the message and no reason to finish.
     """
     choice, message = _first_choice(body)
+    if _says_nothing(choice, message):
+        raise MalformedReply("the first choice has no content, no tool calls and no finish_reason")
     identity = request_id or body.get("id")
     model = body.get("model")
     return ModelReply(
@@ -93,6 +123,11 @@ def _first_choice(body: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, An
     if not isinstance(message, dict):
         raise MalformedReply("the first choice has no message")
     return choice, message
+
+
+def _says_nothing(choice: Mapping[str, Any], message: Mapping[str, Any]) -> bool:
+    calls = message.get("tool_calls") or message.get("function_call")
+    return message.get("content") is None and not calls and choice.get("finish_reason") is None
 
 
 def _text(content: object) -> str:
@@ -122,8 +157,31 @@ def _call(call: object, place: int, clean: Clean) -> RequestedCall:
     return RequestedCall(
         id=clean(identity) if isinstance(identity, str) and identity else f"call_{place}",
         name=clean(name) if isinstance(name, str) else "",
-        arguments=clean(arguments_text(arguments)),
+        arguments=_clean_arguments(arguments_text(arguments), clean),
     )
+
+
+def _clean_arguments(text: str, clean: Clean) -> str:
+    """Also where JSON escapes hide what is to be cleaned; otherwise the text stays as the model wrote it."""
+    text = clean(text)
+    if "\\" not in text:
+        return text
+    try:
+        value = json_text.parse(text)
+    except ValueError:
+        return text
+    cleaned = _clean_strings(value, clean)
+    return text if cleaned == value else json_text.dump(cleaned).decode()
+
+
+def _clean_strings(value: JsonValue, clean: Clean) -> JsonValue:
+    if isinstance(value, str):
+        return clean(value)
+    if isinstance(value, list):
+        return [_clean_strings(item, clean) for item in value]
+    if isinstance(value, dict):
+        return {clean(name): _clean_strings(item, clean) for name, item in value.items()}
+    return value
 
 
 def arguments_text(arguments: JsonValue) -> str:
@@ -146,5 +204,4 @@ def _usage(raw: object) -> Usage:
 
 
 def _count(raw: object, name: str) -> int | None:
-    value = raw.get(name) if isinstance(raw, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return token_count(raw.get(name)) if isinstance(raw, dict) else None

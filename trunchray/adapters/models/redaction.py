@@ -1,0 +1,50 @@
+"""Takes credentials out of what is recorded: the endpoint's key, and the login of a proxy."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+
+from yarl import URL
+
+from trunchray.adapters.models import json_text
+
+_SHORTEST = 8
+"""Characters; local servers take keys like "none", which must stay readable in a model's answer."""
+
+_SHORTEST_PASSWORD = 4
+"""Characters of a proxy's password that is replaced where it stands alone, not beside its user."""
+
+
+class Redaction:
+    """The secrets of one client. What comes out is well-formed Unicode."""
+
+    def __init__(self, key: str | None, proxy: str | None) -> None:
+        secrets = {key: "[key]"} if key else {}
+        secrets |= dict.fromkeys(_login(URL(proxy)), "[proxy login]") if proxy else {}
+        # Longest first: a secret that is part of another must not break it up.
+        self._secrets = sorted(secrets.items(), key=lambda item: -len(item[0]))
+        self._long = [item for item in self._secrets if len(item[0]) >= _SHORTEST]
+
+    def message(self, text: str) -> str:
+        """A message about a failure, without any of the secrets."""
+        for secret, shown in self._secrets:
+            text = text.replace(secret, shown)
+        return json_text.well_formed(text)
+
+    def answer(self, text: str) -> str:
+        """What a model said, without the secrets that are long enough to be one."""
+        for secret, shown in self._long:
+            if secret in text:
+                text = text.replace(secret, shown)
+        return json_text.well_formed(text)
+
+
+def _login(proxy: URL) -> set[str]:
+    """Every form in which the login is written or sent; a user without a password is a secret by itself."""
+    if proxy.raw_user is None and proxy.raw_password is None:
+        return set()
+    user, password = proxy.user or "", proxy.password or ""
+    whole = {proxy.authority.rpartition("@")[0], proxy.raw_authority.rpartition("@")[0], f"{user}:{password}"}
+    sent = {b64encode(f"{user}:{password}".encode(code, "replace")).decode() for code in ("latin1", "utf-8")}
+    alone = {password, proxy.raw_password or ""} if password else {user, proxy.raw_user or ""}
+    return whole | sent | {text for text in alone if len(text) >= _SHORTEST_PASSWORD}
