@@ -1,6 +1,8 @@
 /** Chance that repeats: the same seed, the same numbers. */
 import { Buffer } from "node:buffer";
 
+const { queueMicrotask } = globalThis;
+
 export class Chance {
   #state;
 

@@ -1,13 +1,43 @@
 /**
- * Frames between Python and a host: a 32-bit big-endian length, then that many bytes. Requests come on stdin, replies
+ * Frames between Python and a host: a 32-bit big-endian length, a 32-bit number, then as many bytes. A reply has the
+ * number of its request, which nobody can guess; what no request asked for has 0. Requests come on stdin, replies
  * leave on a pipe of their own, so nothing that author code prints can be taken for a reply.
  *
  * This module is the only one that uses `Deno`. `open` must be called first; after `closeDoors` no code in the
  * process has `Deno` or any permission.
  */
+const HEADER = 8; // bytes
+const BROKEN = 70; // the exit code of a host that somebody tampered with
 const encoder = new TextEncoder();
 const read = Deno.stdin.readSync.bind(Deno.stdin);
+const leave = Deno.exit.bind(Deno);
+const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;
+const dispatch = dispatchEvent.bind(globalThis);
 let write;
+let fired; // the `beforeunload` of Deno that is being handled
+
+/** Event listeners of the process; author code has no way to them. */
+export const listen = addEventListener.bind(globalThis);
+export const unlisten = removeEventListener.bind(globalThis);
+
+// Deno fires its events by this name, and does not mark them as its own.
+Object.defineProperty(globalThis, "dispatchEvent", { value: fire, configurable: true });
+
+function fire(event) {
+  const before = fired;
+  fired = event.type === "beforeunload" && calledByDeno() ? event : undefined;
+  try {
+    return dispatch(event);
+  } finally {
+    fired = before;
+  }
+}
+
+/** Whether nothing but the event loop called `fire`. */
+function calledByDeno() {
+  const callers = new Error().stack.split("\n").slice(3);
+  return callers.length > 0 && callers.every((line) => line.includes("(ext:runtime_main/"));
+}
 
 /** Opens the reply pipe, whose number is the first argument, and gives back the right to open anything else. */
 export function open() {
@@ -20,16 +50,19 @@ export function closeDoors() {
   delete globalThis.Deno;
 }
 
-/** The next request, or null when Python has closed the pipe. */
-export function receive() {
-  const header = readExactly(4);
-  return header && readExactly(new DataView(header.buffer).getUint32(0));
+/** The next request, `{"number", "body"}`, or null when Python has closed the pipe. */
+function receive() {
+  const header = readExactly(HEADER);
+  if (!header) return null;
+  const { length, number } = read32(header);
+  const body = readExactly(length);
+  return body && { number, body };
 }
 
-/** A request of two parts: one line of JSON, then raw bytes. */
+/** The number of a request, and its two parts: one line of JSON, then raw bytes. */
 export function receiveWithHead() {
-  const frame = receive();
-  return frame && split(frame);
+  const request = receive();
+  return request && { number: request.number, ...split(request.body) };
 }
 
 export function split(frame) {
@@ -47,16 +80,19 @@ export function requests() {
     let rest = new Uint8Array(0);
     for await (const chunk of readable) {
       rest = joined(rest, chunk);
-      for (let frame; (frame = firstFrame(rest)); rest = rest.subarray(4 + frame.length)) yield split(frame);
+      for (let frame; (frame = firstFrame(rest)); rest = rest.subarray(HEADER + frame.length)) yield split(frame);
     }
   };
 }
 
-export function send(reply) {
+/** `number` is that of the request which this answers. */
+export function send(reply, number = 0) {
   const bytes = typeof reply === "string" ? encoder.encode(reply) : reply;
-  const frame = new Uint8Array(4 + bytes.length);
-  new DataView(frame.buffer).setUint32(0, bytes.length);
-  frame.set(bytes, 4);
+  const frame = new Uint8Array(HEADER + bytes.length);
+  const header = new DataView(frame.buffer);
+  header.setUint32(0, bytes.length);
+  header.setUint32(4, number);
+  frame.set(bytes, HEADER);
   for (let at = 0; at < frame.length;) at += write(frame.subarray(at));
 }
 
@@ -66,28 +102,45 @@ export function send(reply) {
  * Everything hangs on `beforeunload`, which Deno fires when nothing is left to do: the reply leaves only then. So a
  * promise that nobody will settle is noticed at once (`unsettled` is the reply), and work that an answer leaves behind
  * in the background is paid for by its own deadline, never by that of the next request.
+ *
+ * Each request has a turn of its own: what comes late for one is never taken for the reply to another. An event from
+ * anybody but Deno ends the process, and so does a failure of the host itself.
  */
 export function serve(handle, unsettled) {
-  let reply;
-  let busy = false;
-  addEventListener("unhandledrejection", (event) => event.preventDefault());
-  addEventListener("error", (event) => event.preventDefault());
-  addEventListener("beforeunload", (event) => {
-    if (busy) send(reply ?? unsettled);
-    const request = receive();
-    busy = request !== null;
-    if (!busy) return;
-    event.preventDefault();
-    reply = undefined;
-    handle(request).then((text) => { reply = text; });
+  let turn = null;
+  mute();
+  listen("beforeunload", (event) => {
+    if (event !== fired) leave(BROKEN);
+    if (turn) send(turn.reply ?? unsettled, turn.number);
+    turn = next(handle);
+    if (turn) event.preventDefault();
   });
+}
+
+function next(handle) {
+  const request = receive();
+  if (!request) return null;
+  const turn = { number: request.number, reply: undefined };
+  handle(request.body).then((reply) => { turn.reply ??= reply; }, () => leave(BROKEN));
+  return turn;
+}
+
+/** Keeps errors that nobody handles from ending the process. */
+export function mute() {
+  listen("unhandledrejection", (event) => event.preventDefault());
+  listen("error", (event) => event.preventDefault());
 }
 
 /** The first frame in `bytes`, when all of it is there. */
 function firstFrame(bytes) {
-  if (bytes.length < 4) return undefined;
-  const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(0);
-  return bytes.length < 4 + length ? undefined : bytes.slice(4, 4 + length);
+  if (bytes.length < HEADER) return undefined;
+  const { length } = read32(bytes);
+  return bytes.length < HEADER + length ? undefined : bytes.slice(HEADER, HEADER + length);
+}
+
+function read32(header) {
+  const view = new DataView(header.buffer, header.byteOffset);
+  return { length: view.getUint32(0), number: view.getUint32(4) };
 }
 
 function joined(a, b) {

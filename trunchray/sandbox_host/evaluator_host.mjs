@@ -20,9 +20,10 @@ const builtins = new Builtins();
 open();
 send("{}");
 const first = receiveWithHead();
-if (first) await start(first.head.export, decoder.decode(first.body));
+if (first) await start(first);
 
-async function start(exportName, code) {
+async function start({ number, head, body }) {
+  const code = decoder.decode(body);
   let refusal = {};
   try {
     await builtins.importFor(code);
@@ -31,9 +32,9 @@ async function start(exportName, code) {
   }
   closeDoors();
   harden();
-  send(JSON.stringify(refusal));
+  send(JSON.stringify(refusal), number);
   const unsettled = failure("never_settled", "the evaluator waits for something that will never happen");
-  serve(async (request) => finish(await call(exportName, code, decoder.decode(request))), finish(unsettled));
+  serve(async (request) => finish(await call(head.export, code, decoder.decode(request))), finish(unsettled));
 }
 
 function failure(type, message) {

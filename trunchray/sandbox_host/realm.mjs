@@ -3,8 +3,9 @@
  *
  * A realm keeps the state of one call from the next. It is not a wall against malice: the process is (it has no
  * permissions). What can be done cheaply against leaks is done all the same: whatever the host lends to realms is
- * frozen with everything reachable from it, and the host itself cannot compile text (a V8 flag), so a borrowed class
- * gives no way into it.
+ * frozen with everything reachable from it, no lent function takes the host's global for a missing `this`, that global
+ * is frozen and nearly empty, and the host itself cannot compile text (a V8 flag), so a borrowed class gives no way
+ * into it.
  */
 import vm from "node:vm";
 import { makeWriter } from "./plain.mjs";
@@ -15,6 +16,7 @@ const LENT = [
   "Request", "Response", "TextDecoder", "TextDecoderStream", "TextEncoder", "TextEncoderStream", "TransformStream",
   "URL", "URLSearchParams", "WritableStream", "atob", "btoa", "structuredClone",
 ];
+const EVENT_HOOKS = ["addEventListener", "removeEventListener", "dispatchEvent"];
 // Each of these could run code of one realm while another is being served, or share memory with a thread. A global that
 // is undefined and cannot be deleted hides the realm's own.
 const WITHHELD = Object.fromEntries(
@@ -24,10 +26,12 @@ const CONSOLE = Object.keys(globalThis.console).filter((name) => typeof globalTh
 
 const { setTimeout: startTimer, clearTimeout: stopTimer, setInterval: startInterval } = globalThis;
 const now = performance.now.bind(performance);
+const { timeOrigin } = performance;
 /** The function whose source text is `source`, to be installed in any number of realms. */
 export const compile = (source, filename) => new vm.Script(`"use strict";(${source})`, { filename });
 const writerScript = compile(makeWriter, "plain.mjs");
 const preludeScript = compile(prelude, "prelude.mjs");
+keepFromGlobal(EventTarget.prototype, EVENT_HOOKS);
 const lent = borrowed();
 
 const MAX_DELAY = 2 ** 31 - 1;
@@ -74,7 +78,7 @@ export class Realm {
       start: timers.start.bind(timers),
       stop: timers.stop.bind(timers),
       now,
-      timeOrigin: performance.timeOrigin,
+      timeOrigin,
       consoleMethods: CONSOLE,
     };
     const makeWriterHere = writerScript.runInContext(this.#context);
@@ -178,9 +182,34 @@ function borrowed() {
   return things;
 }
 
-/** Freezes what is lent and everything reachable from it, the host's own Object.prototype included. */
+/**
+ * Deno's methods of event targets take the global for a missing `this`. What stands in their place refuses that, and
+ * the global itself; the channel has kept the originals.
+ */
+function keepFromGlobal(prototype, names) {
+  const { apply } = Reflect;
+  for (const name of names) {
+    const native = prototype[name];
+    const guarded = {
+      [name](...args) {
+        if (this === undefined || this === null || this === globalThis) throw new TypeError("Illegal invocation");
+        return apply(native, this, args);
+      },
+    }[name];
+    Object.defineProperty(prototype, name, { value: guarded });
+  }
+}
+
+/**
+ * To be called once, before any author code runs. Freezes what is lent and everything reachable from it, the host's own
+ * Object.prototype included, and the host's global, of which only the language, what is lent and what Deno fires events by stay.
+ */
 export function harden() {
   const languageGlobals = vm.runInNewContext("Object.getOwnPropertyNames(globalThis)");
+  const kept = new Set([...languageGlobals, ...LENT, "dispatchEvent"]);
+  for (const name of Reflect.ownKeys(globalThis)) {
+    if (typeof name === "string" && !kept.has(name)) Reflect.deleteProperty(globalThis, name);
+  }
   const queue = languageGlobals.filter((name) => name !== "globalThis").map((name) => globalThis[name]);
   queue.push(lent, [][Symbol.iterator](), new Map().entries(), new Set().entries(), (async function* () {})());
   const seen = new Set([globalThis]);
@@ -192,4 +221,5 @@ export function harden() {
     queue.push(Object.getPrototypeOf(value));
     for (const own of Object.values(Object.getOwnPropertyDescriptors(value))) queue.push(own.value, own.get, own.set);
   }
+  Object.freeze(globalThis);
 }

@@ -8,44 +8,45 @@
  * same `id`.
  */
 import { Buffer } from "node:buffer";
-import { closeDoors, open, receiveWithHead, requests, send } from "./channel.mjs";
-import { Builtins, compile, Realm } from "./realm.mjs";
+import { closeDoors, listen, mute, open, receiveWithHead, requests, send, unlisten } from "./channel.mjs";
+import { Builtins, compile, harden, Realm } from "./realm.mjs";
 import { toolReport } from "./tool_report.mjs";
 import { toolset } from "./toolset.mjs";
 
+const { setTimeout, clearTimeout } = globalThis;
 const toolsetScript = compile(toolset, "toolset.mjs");
 const reportScript = compile(toolReport, "tool_report.mjs");
 const decoder = new TextDecoder();
 const builtins = new Builtins();
 
-addEventListener("unhandledrejection", (event) => event.preventDefault());
-addEventListener("error", (event) => event.preventDefault());
+mute();
 open();
 const stream = requests();
 send("{}");
 const first = receiveWithHead();
-if (first) start(first.head, first.body);
+if (first) start(first);
 
-async function start({ modules, examine }, body) {
+async function start({ number, head: { modules, examine }, body }) {
   const codes = cut(body, modules);
   const unfinished = { failure: "the module waits for something that will never happen" };
-  const notice = () => send(JSON.stringify(unfinished));
+  const notice = () => send(JSON.stringify(unfinished), number);
   let loaded;
   try {
     for (const code of codes) await builtins.importFor(code);
     closeDoors();
-    addEventListener("beforeunload", notice); // Deno fires it when nothing is left to do
+    harden();
+    listen("beforeunload", notice); // Deno fires it when nothing is left to do
     loaded = await Promise.all(codes.map(load));
     const reports = examine ? await Promise.all(loaded.map(({ report, namespace }) => report(namespace))) : [];
-    removeEventListener("beforeunload", notice);
-    send(examine ? `{"reports":[${reports}]}` : "{}");
+    unlisten("beforeunload", notice);
+    send(examine ? `{"reports":[${reports}]}` : "{}", number);
   } catch (error) {
-    removeEventListener("beforeunload", notice);
-    send(JSON.stringify({ failure: error.told ?? `${error.name}: ${error.message}` }));
+    unlisten("beforeunload", notice);
+    send(JSON.stringify({ failure: error.told ?? `${error.name}: ${error.message}` }), number);
     return;
   }
   for await (const { head, body } of stream()) {
-    answer(loaded[head.module], head, decoder.decode(body)).then(send);
+    answer(loaded[head.module], head, decoder.decode(body)).then((reply) => send(reply));
   }
 }
 

@@ -21,9 +21,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 open();
 send("{}");
 const first = receiveWithHead();
-if (first) await start(first.head, decoder.decode(first.body));
+if (first) await start(first);
 
-async function start(head, code) {
+async function start({ number, head, body }) {
+  const code = decoder.decode(body);
   const builtins = new Builtins();
   const flaws = [];
   try {
@@ -35,7 +36,7 @@ async function start(head, code) {
   builtins.replace("crypto", (crypto) => seededCrypto(crypto, chance));
   closeDoors();
   harden();
-  send(refused(flaws));
+  send(refused(flaws), number);
   const contents = [];
   serve(async (request) => {
     contents.push(decoder.decode(request));

@@ -1,8 +1,9 @@
 """One sandboxed process that answers requests, one at a time, until it is killed.
 
-Frames in both directions are a 32-bit big-endian length and that many bytes: requests on stdin, replies on a pipe of
-their own. Whatever the process prints is a log, of which the end is kept. Nobody but this module enforces a deadline,
-and the only means is SIGKILL of the whole process group.
+Frames in both directions are a 32-bit big-endian length, a 32-bit number and as many bytes: requests on stdin, replies
+on a pipe of their own. A reply has the number of its request, chosen by chance: one with another number, or one that
+nobody asked for, ends the process. Whatever the process prints is a log, of which the end is kept. Nobody but this
+module enforces a deadline, and the only means is SIGKILL of the whole process group.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import asyncio
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
+import struct
 import tempfile
 from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
@@ -23,7 +26,9 @@ from trunchray.adapters.sandbox.launcher import start
 
 T = TypeVar("T")
 
-_HEADER = 4
+_SIZES = struct.Struct(">II")
+_HEADER = _SIZES.size
+_UNASKED = 0  # the number of what is no reply to one request
 _REPLY_PIPE = 3
 """The number that the reply pipe has in the process."""
 _LOG_KEPT = 4096
@@ -44,6 +49,10 @@ class CallTimeout(ProcessFailure):
 
 class ReplyTooLarge(ProcessFailure):
     """A reply announced more bytes than are allowed."""
+
+
+class ProtocolBroken(ProcessFailure):
+    """A reply was for another request, or for none."""
 
 
 class ProcessDied(ProcessFailure):
@@ -122,7 +131,7 @@ class SandboxProcess:
         directory = tempfile.mkdtemp(prefix="trunchray-sandbox-")
         try:
             self = cls(*_spawn(host, bounds, directory, environment), bounds)
-            await self._within(deadline, self._next_reply())
+            await self._within(deadline, self._next_reply(_UNASKED))
         finally:
             # An empty working directory is needed at the start only; removed now, it cannot be left behind later.
             shutil.rmtree(directory, ignore_errors=True)
@@ -144,7 +153,8 @@ class SandboxProcess:
         Raises:
             ProcessFailure: there is no reply, and the process is dead. It is killed when the call is cancelled, too.
         """
-        return await self._within(deadline, self._exchange(payload))
+        number = 1 + secrets.randbelow((1 << 32) - 1)
+        return await self._within(deadline, self._exchange(payload, number), number)
 
     async def send(self, payload: bytes) -> None:
         """One request, for hosts that answer several at once; no other may be sent meanwhile.
@@ -152,7 +162,7 @@ class SandboxProcess:
         Raises:
             ProcessFailure: the process is dead. It is killed when this is cancelled, too.
         """
-        await self._alive(self._write(len(payload).to_bytes(_HEADER, "big") + payload))
+        await self._alive(self._write(_frame(payload, _UNASKED)))
 
     async def receive(self) -> bytes:
         """The next reply, whichever request it is for.
@@ -160,18 +170,18 @@ class SandboxProcess:
         Raises:
             ProcessFailure: there is none, and the process is dead. It is killed when this is cancelled, too.
         """
-        return await self._alive(self._next_reply())
+        return await self._alive(self._next_reply(_UNASKED))
 
     async def close(self) -> None:
         """Kill and reap it; may be called again."""
         await asyncio.shield(self._kill())
 
-    async def _within(self, deadline: float, work: Coroutine[Any, Any, bytes]) -> bytes:
+    async def _within(self, deadline: float, work: Coroutine[Any, Any, bytes], number: int = _UNASKED) -> bytes:
         try:
             async with asyncio.timeout(deadline):
                 return await work
         except TimeoutError:
-            if (late := self._already_there()) is not None:
+            if (late := self._already_there(number)) is not None:
                 return late
             await self.close()
             raise CallTimeout(f"no answer within {deadline:g} s", log=self.log) from None
@@ -190,9 +200,11 @@ class SandboxProcess:
             self._kill()
             raise
 
-    async def _exchange(self, payload: bytes) -> bytes:
-        await self._write(len(payload).to_bytes(_HEADER, "big") + payload)
-        return await self._next_reply()
+    async def _exchange(self, payload: bytes, number: int) -> bytes:
+        if self._received:
+            raise ProtocolBroken("the process sent what nobody asked for", log=self.log)
+        await self._write(_frame(payload, number))
+        return await self._next_reply(number)
 
     async def _write(self, frame: bytes) -> None:
         rest = memoryview(frame)
@@ -213,25 +225,31 @@ class SandboxProcess:
             if self._reaped is None:
                 self._loop.remove_writer(self._requests)
 
-    async def _next_reply(self) -> bytes:
-        while (reply := self._take_reply()) is None:
+    async def _next_reply(self, number: int) -> bytes:
+        while (reply := self._take_reply(number)) is None:
             if self._ended:
                 raise EOFError
             self._news.clear()
             await self._news.wait()
         return reply
 
-    def _already_there(self) -> bytes | None:
+    def _already_there(self, number: int) -> bytes | None:
         """A reply that came in time, to an event loop too busy to take it."""
         with contextlib.suppress(BlockingIOError):
             while not self._ended:
                 self._on_reply()
-        return self._take_reply()
+        try:
+            return self._take_reply(number)
+        except ProcessFailure:
+            self._kill()
+            raise
 
-    def _take_reply(self) -> bytes | None:
+    def _take_reply(self, number: int) -> bytes | None:
         if len(self._received) < _HEADER:
             return None
-        length = int.from_bytes(self._received[:_HEADER], "big")
+        length, answered = _SIZES.unpack_from(self._received)
+        if answered != number:
+            raise ProtocolBroken("the process answered what nobody asked", log=self.log)
         if length > self._bounds.max_reply:
             raise ReplyTooLarge(f"the reply has {length} bytes, more than {self._bounds.max_reply}", log=self.log)
         if len(self._received) < _HEADER + length:
@@ -282,6 +300,10 @@ class SandboxProcess:
             # A thread reaps it even when whoever waits here is cancelled.
             self._reaped = self._loop.run_in_executor(None, _end_of, self._child, grace)
         return self._reaped
+
+
+def _frame(payload: bytes, number: int) -> bytes:
+    return _SIZES.pack(len(payload), number) + payload
 
 
 def _end_of(child: Child, grace: float) -> int:

@@ -34,6 +34,8 @@ class ToolHost:
         self._process = process
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+        self._asked: set[int] = set()
+        """Calls without a reply yet, also those whose caller is gone."""
         self._turn = asyncio.Lock()
         self._end: ProcessFailure | None = None
         self._sending: set[asyncio.Task[None]] = set()
@@ -73,6 +75,7 @@ class ToolHost:
             raise self._end
         number = next(self._numbers)
         reply = self._waiting[number] = asyncio.get_running_loop().create_future()
+        self._asked.add(number)
         frame = json.dumps({"id": number, **head}).encode() + b"\n" + body
         sending = asyncio.create_task(self._send(frame))
         self._sending.add(sending)
@@ -111,6 +114,9 @@ class ToolHost:
         try:
             while True:
                 number, reply = _parsed(await self._process.receive())
+                if number not in self._asked:
+                    raise ProcessFailure("the process answered what nobody asked")
+                self._asked.remove(number)
                 waiting = self._waiting.get(number)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(reply)

