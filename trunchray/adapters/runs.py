@@ -49,7 +49,8 @@ class RunFolder:
             reason = e.errors()[0]
             place = ".".join(map(str, reason["loc"]))
             raise UsageError(
-                f"{self.uri}/run.json is not a run that this version can read ({place}: {reason['msg']})"
+                f"{self.uri}/run.json is not a run that this version can read ({place}: {reason['msg']}); "
+                "use the version that started it, or choose another --run-id"
             ) from e
 
     def freeze(self, spec: RunSpec) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -82,7 +82,8 @@ def run(
             job.launch(observer=observer, address=address, takeover=takeover, stop=stop),
         )
     _show(output, outcome, job.run_uri)
-    _judge(output, outcome, stopped=stop.is_set(), allowed=job.max_error_share)
+    asked = [agent.name for agent in job.spec.agents]
+    _judge(output, outcome, asked=asked, stopped=stop.is_set(), allowed=job.max_error_share)
 
 
 def status(
@@ -125,24 +126,28 @@ def _show(output: Output, outcome: Report, run_uri: str) -> None:
     output.result(value, show)
 
 
-def _judge(output: Output, outcome: Report, *, stopped: bool, allowed: float) -> None:
-    """Exit with 3 when trials are owed, or when too many ended in errors."""
-    rows = outcome.passed + outcome.failed + outcome.error
-    if outcome.not_run:
+def _judge(output: Output, outcome: Report, *, asked: Collection[str], stopped: bool, allowed: float) -> None:
+    """Exit with 3 when trials of the models that were asked are owed, or when too many of theirs ended in errors."""
+    models = [model for model in outcome.models if model.name in asked]
+    owed, planned = (sum(getattr(model, name) for model in models) for name in ("not_run", "planned"))
+    errors = sum(model.error for model in models)
+    if owed:
         why = "stopped" if stopped else "incomplete"
-        output.note(f"{why}: {outcome.not_run:,} of {outcome.planned:,} trials are owed; the same command continues")
+        output.note(f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues")
         raise typer.Exit(3)
-    if rows and outcome.error / rows > allowed:
+    if others := outcome.not_run:
+        output.note(f"{others:,} trials of models that this command does not name are owed")
+    if errors / planned > allowed:
         output.note(
-            f"{outcome.error:,} of {rows:,} trials ended in an error, which is no verdict on the model "
-            f"(max_error_share is {allowed:g})"
+            f"{errors:,} of {planned:,} trials ended in an error, which is no verdict on the model (max_error_share is "
+            f"{allowed:g}); the same command asks again those whose cause may be gone"
         )
         raise typer.Exit(3)
 
 
 @contextmanager
 def _stop_on_signal(output: Output) -> Generator[threading.Event]:
-    """A flag that the first SIGINT or SIGTERM sets; a second SIGINT interrupts at once."""
+    """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once."""
     stop = threading.Event()
 
     def handle(_number: int, _frame: object) -> None:
