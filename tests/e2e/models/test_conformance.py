@@ -116,12 +116,21 @@ async def test_script_follows_the_conversation(connect: Connect) -> None:
         assert texts == ["", "3", "3"]
 
 
-@pytest.mark.parametrize("reason", ["stop", "length", "content-filter", "tool-calls", "error", "other"])
+@pytest.mark.parametrize("reason", ["stop", "length", "content-filter", "tool-calls", "other"])
 async def test_finish_reasons(connect: Connect, reason: str) -> None:
     """Every finish reason arrives as it is, also with an empty answer."""
     async with connect("mock/script", script=(ScriptedReply.model_validate({"finish_reason": reason}),)) as client:
         reply = await client.complete(request())
         assert (reply.text, reply.finish_reason) == ("", reason)
+
+
+async def test_an_answer_that_was_given_up_is_an_error(connect: Connect) -> None:
+    """What finished with an error is the provider's failure, never graded as what the model said."""
+    given_up = (ScriptedReply(text="par", finish_reason="error"),)
+    async with connect("mock/script", script=given_up) as client:
+        with pytest.raises(ProviderError, match="finish_reason 'error'") as caught:
+            await client.complete(request())
+    assert caught.value.type == "server_error"
 
 
 async def test_replay(connect: Connect) -> None:

@@ -47,12 +47,17 @@ class MockClient:
         """One try; a drawn fault is raised as the provider error it stands for.
 
         Raises:
-            ProviderError: a drawn fault; or no_recorded_output, naming the case.
+            ProviderError: a drawn fault; no_recorded_output, naming the case; or server_error, where what is played is
+                an answer that the provider gave up. That one is not worth a retry: it would be the same again.
         """
         draw = self.draw(request)
         if draw.fault or draw.seconds:
             await self._meet(draw)
-        return self.answer(request)
+        reply = self.answer(request)
+        if reply.finish_reason == "error":
+            which = f"case {request.case_id!r}, attempt {request.attempt}"
+            raise ProviderError(f"{self.model}: {which} has finish_reason 'error': no answer", type="server_error")
+        return reply
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -62,7 +67,7 @@ class MockClient:
         return self._chance.draw(request)
 
     def answer(self, request: ModelRequest) -> ModelReply:
-        """What the model says when nothing goes wrong.
+        """What the model says when nothing goes wrong on the way, also where its finish reason is "error".
 
         Raises:
             ProviderError: no_recorded_output.
