@@ -62,6 +62,12 @@ def test_a_user_without_a_password_is_a_login() -> None:
     assert Redaction(None, "http://token123@h:1").message("at http://token123@h:1") == "at http://[proxy login]@h:1"
 
 
+def test_a_short_login_is_taken_out_of_addresses_only() -> None:
+    """It may be any word of a message."""
+    redaction = Redaction(None, "http://a:b@h:1")
+    assert redaction.message("at http://a:b@h:1: a bad day") == "at http://[proxy login]@h:1: a bad day"
+
+
 def test_a_proxy_without_a_login_hides_nothing() -> None:
     """Its address may be shown."""
     assert Redaction(None, "http://h:1").message("at http://h:1: ") == "at http://h:1: "

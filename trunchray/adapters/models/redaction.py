@@ -11,8 +11,8 @@ from trunchray.adapters.models import json_text
 _SHORTEST = 8
 """Characters; local servers take keys like "none", which must stay readable in a model's answer."""
 
-_SHORTEST_PASSWORD = 4
-"""Characters of a proxy's password that is replaced where it stands alone, not beside its user."""
+_SHORTEST_LOGIN = 4
+"""Characters of a part of a proxy's login that is replaced wherever it stands, not only before an "@"."""
 
 
 class Redaction:
@@ -20,7 +20,10 @@ class Redaction:
 
     def __init__(self, key: str | None, proxy: str | None) -> None:
         secrets = {key: "[key]"} if key else {}
-        secrets |= dict.fromkeys(_login(URL(proxy)), "[proxy login]") if proxy else {}
+        for login in _logins(URL(proxy)) if proxy else ():
+            secrets[f"{login}@"] = "[proxy login]@"
+            if len(login) >= _SHORTEST_LOGIN:
+                secrets[login] = "[proxy login]"
         # Longest first: a secret that is part of another must not break it up.
         self._secrets = sorted(secrets.items(), key=lambda item: -len(item[0]))
         self._long = [item for item in self._secrets if len(item[0]) >= _SHORTEST]
@@ -39,7 +42,7 @@ class Redaction:
         return json_text.well_formed(text)
 
 
-def _login(proxy: URL) -> set[str]:
+def _logins(proxy: URL) -> set[str]:
     """Every form in which the login is written or sent; a user without a password is a secret by itself."""
     if proxy.raw_user is None and proxy.raw_password is None:
         return set()
@@ -47,4 +50,4 @@ def _login(proxy: URL) -> set[str]:
     whole = {proxy.authority.rpartition("@")[0], proxy.raw_authority.rpartition("@")[0], f"{user}:{password}"}
     sent = {b64encode(f"{user}:{password}".encode(code, "replace")).decode() for code in ("latin1", "utf-8")}
     alone = {password, proxy.raw_password or ""} if password else {user, proxy.raw_user or ""}
-    return whole | sent | {text for text in alone if len(text) >= _SHORTEST_PASSWORD}
+    return {text for text in whole | sent | alone if text}
