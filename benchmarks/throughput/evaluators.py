@@ -1,20 +1,26 @@
-"""Custom evaluators: calls a second and processor, each call in a realm of its own in a Deno without permissions."""
+"""Custom evaluators: calls a second and processor, each in a realm of its own behind all walls, and time to recover."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
 import tempfile
 import time
+from pathlib import Path
+from statistics import median
 
 from measure import Usage, apart, table, usage
 from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.deno import binary
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
+from trunchray.adapters.sandbox.launcher import sandbox_level
+from trunchray.errors import EvaluatorError
+from trunchray.frontends.benchmark.compiler import compile_benchmark
 
 PLAIN = b"""
 const answers = new Map([["forty-two", 42]]);
@@ -26,18 +32,31 @@ export default {
 };
 """
 
+ZOD = """
+import { z } from "zod";
+const answer = z.object({ orderId: z.string().min(1), eligible: z.boolean(), lines: z.array(z.number()).max(9) });
+export default {
+  id: "zod", prompt: "…",
+  evaluate({ output }: { output: string }) {
+    const read = answer.safeParse(JSON.parse(output));
+    return { passed: read.success && read.data.eligible, message: read.success ? null : read.error.message };
+  },
+};
+"""
+HANGING = b"export default { evaluate: ({ caseData }) => { while (caseData.hang); return true; } }"
+
 OUTPUT = "The answer is 42. " + "Because. " * 100
 
 
-def run(slots: int, calls: int) -> tuple[float, Usage]:
+def run(slots: int, calls: int, code: bytes = PLAIN, output: str = OUTPUT) -> tuple[float, Usage]:
     """Seconds for `calls` calls, at most `slots` at a time, and what they used."""
-    return asyncio.run(_run(slots, calls))
+    return asyncio.run(_run(slots, calls, code, output))
 
 
-async def _run(slots: int, calls: int) -> tuple[float, Usage]:
+async def _run(slots: int, calls: int, code: bytes, output: str) -> tuple[float, Usage]:
     sandbox = EvaluatorSandbox(slots=slots)
-    module = SandboxModule("plain", PLAIN, "default")
-    given: dict[str, JsonValue] = {"output": OUTPUT, "caseData": {"expected": 42}, "toolCalls": []}
+    module = SandboxModule("measured", code, "default")
+    given: dict[str, JsonValue] = {"output": output, "caseData": {"expected": 42}, "toolCalls": []}
 
     async def call(times: range) -> None:
         for _ in times:
@@ -50,6 +69,41 @@ async def _run(slots: int, calls: int) -> tuple[float, Usage]:
     seconds, spent = time.monotonic() - began, usage().since(before)
     await sandbox.close()
     return seconds, spent
+
+
+def zod() -> bytes:
+    """A bundled evaluator that checks its answer with zod, as the compiler makes it."""
+    with tempfile.TemporaryDirectory() as folder:
+        repository = Path(folder, "benchmark")
+        (repository / "evals").mkdir(parents=True)
+        (repository / "evals" / "zod.ts").write_text(ZOD, encoding="utf-8")
+        (repository / "package.json").write_text('{"dependencies": {"zod": "^4.0.0"}}', encoding="utf-8")
+        (code,) = compile_benchmark(repository).modules.values()
+        return code
+
+
+def recovery(rounds: int) -> tuple[float, float]:
+    """Median seconds from the deadline of a call that hangs to its error, and from there to the next verdict."""
+    return asyncio.run(_recovery(rounds))
+
+
+async def _recovery(rounds: int) -> tuple[float, float]:
+    deadline = 0.3
+    sandbox = EvaluatorSandbox(slots=1, deadline=deadline)
+    module = SandboxModule("hanging", HANGING, "default")
+    killed: list[float] = []
+    restarted: list[float] = []
+    for _ in range(rounds):
+        await sandbox.evaluate(module, {"caseData": {"hang": False}})
+        began = time.monotonic()
+        with contextlib.suppress(EvaluatorError):
+            await sandbox.evaluate(module, {"caseData": {"hang": True}})
+        killed.append(time.monotonic() - began - deadline)
+        began = time.monotonic()
+        await sandbox.evaluate(module, {"caseData": {"hang": False}})
+        restarted.append(time.monotonic() - began)
+    await sandbox.close()
+    return median(killed), median(restarted)
 
 
 def bare(calls: int) -> tuple[float, float]:
@@ -92,7 +146,20 @@ def main() -> None:
         ("one realm for all, one process", "empty new realms, one process"), bare(calls), strict=True
     ):
         shown.append([name, calls / seconds, calls / seconds, None, None])
-    table(f"{calls:,} plain evaluator calls", ["", "calls/s", "a slot", "per CPU second", "worker MB"], shown)
+    table(f"{calls:,} plain evaluator calls ({sandbox_level()})", _HEAD, shown)
+    few = max(100, calls // 10)
+    seconds, spent = apart(run, 1, few, zod(), '{"orderId": "a-1", "eligible": true, "lines": [1, 2]}')
+    used = spent.driver + spent.workers + spent.others
+    table(
+        f"{few:,} zod evaluator calls",
+        _HEAD,
+        [["1 at a time", few / seconds, few / seconds, few / used, spent.worker_peak]],
+    )
+    killed, restarted = (seconds * 1e3 for seconds in recovery(10))
+    print(f"\na call that hangs: killed {killed:.0f} ms after its deadline, next verdict {restarted:.0f} ms later")
+
+
+_HEAD = ["", "calls/s", "a slot", "per CPU second", "worker MB"]
 
 
 if __name__ == "__main__":
