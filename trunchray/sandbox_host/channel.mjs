@@ -10,7 +10,8 @@ const HEADER = 8; // bytes
 const BROKEN = 70; // the exit code of a host that somebody tampered with
 const encoder = new TextEncoder();
 const read = Deno.stdin.readSync.bind(Deno.stdin);
-const leave = Deno.exit.bind(Deno);
+const exit = Deno.exit.bind(Deno);
+const complain = Deno.stderr.writeSync.bind(Deno.stderr);
 const { addEventListener, removeEventListener, dispatchEvent } = EventTarget.prototype;
 const dispatch = dispatchEvent.bind(globalThis);
 let write;
@@ -20,23 +21,17 @@ let fired; // the `beforeunload` of Deno that is being handled
 export const listen = addEventListener.bind(globalThis);
 export const unlisten = removeEventListener.bind(globalThis);
 
-// Deno fires its events by this name, and does not mark them as its own.
+// Deno fires its events by this name, which only the global has, and does not mark them as its own.
 Object.defineProperty(globalThis, "dispatchEvent", { value: fire, configurable: true });
 
 function fire(event) {
   const before = fired;
-  fired = event.type === "beforeunload" && calledByDeno() ? event : undefined;
+  fired = event.type === "beforeunload" && !before ? event : undefined;
   try {
     return dispatch(event);
   } finally {
     fired = before;
   }
-}
-
-/** Whether nothing but the event loop called `fire`. */
-function calledByDeno() {
-  const callers = new Error().stack.split("\n").slice(3);
-  return callers.length > 0 && callers.every((line) => line.includes("(ext:runtime_main/"));
 }
 
 /** Opens the reply pipe, whose number is the first argument, and gives back the right to open anything else. */
@@ -103,14 +98,14 @@ export function send(reply, number = 0) {
  * promise that nobody will settle is noticed at once (`unsettled` is the reply), and work that an answer leaves behind
  * in the background is paid for by its own deadline, never by that of the next request.
  *
- * Each request has a turn of its own: what comes late for one is never taken for the reply to another. An event from
- * anybody but Deno ends the process, and so does a failure of the host itself.
+ * Each request has a turn of its own: what comes late for one is never taken for the reply to another. An event that
+ * came another way than Deno's ends the process, and so does a failure of the host itself.
  */
 export function serve(handle, unsettled) {
   let turn = null;
   mute();
   listen("beforeunload", (event) => {
-    if (event !== fired) leave(BROKEN);
+    if (event !== fired) leave("beforeunload came from the module");
     if (turn) send(turn.reply ?? unsettled, turn.number);
     turn = next(handle);
     if (turn) event.preventDefault();
@@ -121,8 +116,13 @@ function next(handle) {
   const request = receive();
   if (!request) return null;
   const turn = { number: request.number, reply: undefined };
-  handle(request.body).then((reply) => { turn.reply ??= reply; }, () => leave(BROKEN));
+  handle(request.body).then((reply) => { turn.reply ??= reply; }, (error) => leave(`the host failed: ${error.stack}`));
   return turn;
+}
+
+function leave(reason) {
+  complain(encoder.encode(reason));
+  exit(BROKEN);
 }
 
 /** Keeps errors that nobody handles from ending the process. */

@@ -221,5 +221,10 @@ export function harden() {
     queue.push(Object.getPrototypeOf(value));
     for (const own of Object.values(Object.getOwnPropertyDescriptors(value))) queue.push(own.value, own.get, own.set);
   }
-  Object.freeze(globalThis);
+  // Deno itself adds to its global when it leaves, so it stays extensible.
+  for (const name of Reflect.ownKeys(globalThis)) {
+    const own = Object.getOwnPropertyDescriptor(globalThis, name);
+    if (typeof name !== "string" || !own.configurable) continue;
+    Object.defineProperty(globalThis, name, own.get ? { configurable: false } : { configurable: false, writable: false });
+  }
 }
