@@ -202,7 +202,8 @@ function keepFromGlobal(prototype, names) {
 
 /**
  * To be called once, before any author code runs. Freezes what is lent and everything reachable from it, the host's own
- * Object.prototype included, and the host's global, of which only the language, what is lent and what Deno fires events by stay.
+ * Object.prototype included, and the names of the host's global, of which only the language, what is lent and what Deno
+ * fires events by stay.
  */
 export function harden() {
   const languageGlobals = vm.runInNewContext("Object.getOwnPropertyNames(globalThis)");
@@ -225,6 +226,7 @@ export function harden() {
   for (const name of Reflect.ownKeys(globalThis)) {
     const own = Object.getOwnPropertyDescriptor(globalThis, name);
     if (typeof name !== "string" || !own.configurable) continue;
-    Object.defineProperty(globalThis, name, own.get ? { configurable: false } : { configurable: false, writable: false });
+    const fixed = own.get ? {} : { writable: false };
+    Object.defineProperty(globalThis, name, { ...fixed, configurable: false });
   }
 }
