@@ -4,9 +4,10 @@
  *
  * Like the writer, the source text of this function is compiled inside the realm. `host` has `now()`, in milliseconds,
  * `random()`, from 0 to 1, and `uuid()`; `start` is what the clock shows at first, `uptime` what `performance.now`
- * shows, both in milliseconds.
+ * shows, both in milliseconds. `weakRefs` tells whether WeakRef stays: whether its target is still there depends on
+ * memory.
  */
-export function drift(host, { start, uptime }) {
+export function drift(host, { start, uptime, weakRefs = false }) {
   const { construct, getOwnPropertyDescriptor, defineProperty } = Reflect;
   const { floor } = Math;
   const begun = host.now();
@@ -57,11 +58,33 @@ export function drift(host, { start, uptime }) {
       return view;
     },
   };
-  // Our own frames name folders of this machine.
-  Error.prepareStackTrace = (error, frames) => {
+  if (!weakRefs) delete globalThis.WeakRef;
+}
+
+/**
+ * Leaves our own frames out of stack traces, because they name folders of this machine: of the errors of the realm that
+ * it is compiled in, also where the author's code formats them itself. Called directly, with `host`, it does the same to
+ * the host's errors, when the author's code is among the callers; nobody else can then format them.
+ */
+export function hideFrames({ host = false } = {}) {
+  const { apply, defineProperty } = Reflect;
+  const { filter, some } = Array.prototype;
+  const isTheirs = (frame) => frame.getFileName() === "module.mjs";
+  const standard = (error, frames) => {
     let stack = `${error}`;
-    for (const frame of frames) if (frame.getFileName() === "module.mjs") stack += `\n    at ${frame}`;
+    for (let i = 0; i < frames.length; i++) stack += `\n    at ${frames[i]}`;
     return stack;
   };
-  delete globalThis.WeakRef; // whether its target is still there depends on memory
+  let format = standard;
+  const formatTheirs = (error, frames) => {
+    const isOurs = host && !apply(some, frames, [isTheirs]);
+    return apply(format, Error, [error, isOurs ? frames : apply(filter, frames, [isTheirs])]);
+  };
+  defineProperty(Error, "prepareStackTrace", {
+    configurable: true,
+    get: () => formatTheirs,
+    set: host ? undefined : (wanted) => {
+      format = typeof wanted === "function" && wanted !== formatTheirs ? wanted : standard;
+    },
+  });
 }

@@ -1,19 +1,25 @@
 /**
  * Looks at authored modules and data files. Every request is one line of JSON, `{"op", …}`, and raw bytes; every
- * reply is one line of JSON and raw bytes. Nothing is kept between requests.
+ * reply is one line of JSON and raw bytes. Nothing is kept between requests. A module that is inspected sees the clock
+ * and the chance of its request (`start`, `uptime` and `seed`), and no frame of ours in its stack traces.
  *
  * A reply with `"last": true` means that the process must not be used again.
  */
 import { caseLines, indented, readRows } from "./cases.mjs";
+import { Chance, seededCrypto } from "./chance.mjs";
 import { closeDoors, open, send, serve, split } from "./channel.mjs";
-import { Builtins, harden, Realm } from "./realm.mjs";
+import { drift, hideFrames } from "./drift.mjs";
+import { Builtins, compile, harden, Realm } from "./realm.mjs";
 
 const LIMITS = { maxChars: 256_000_000, maxFlaws: 50 };
 const decoder = new TextDecoder();
+const now = performance.now.bind(performance);
+const driftScript = compile(drift, "drift.mjs");
+const hideFramesScript = compile(hideFrames, "drift.mjs");
 const builtins = new Builtins();
 
 const operations = {
-  inspect: ({ head, body }) => look(head, body, written),
+  inspect: ({ head, body }) => look(head, body, written, surround),
   isEvaluator: ({ head, body }) => look(head, body, (_realm, value) => reply(evaluatorFlaws(value))),
   readRows({ body }) {
     const { rows, flaws } = readRows(body);
@@ -30,6 +36,7 @@ const operations = {
 open();
 await builtins.importAll();
 closeDoors();
+hideFrames({ host: true });
 harden();
 send("{}");
 serve(
@@ -40,11 +47,13 @@ serve(
   reply([{ path: "", message: "the module waits for something that will never happen" }]),
 );
 
-/** Loads the module of a request in a fresh realm and has `tell(realm, exported)` answer. */
-async function look({ export: exportName }, body, tell) {
+/** Loads the module of a request in a fresh realm, after `prepare(realm, head)`; `tell(realm, exported)` answers. */
+async function look(head, body, tell, prepare = () => {}) {
+  const { export: exportName } = head;
   const code = decoder.decode(body);
   const realm = new Realm();
   try {
+    prepare(realm, head);
     const namespace = await realm.load(code, builtins);
     if (!Object.hasOwn(namespace, exportName)) return reply([{ path: "", message: missing(exportName, namespace) }]);
     return tell(realm, namespace[exportName]);
@@ -53,6 +62,13 @@ async function look({ export: exportName }, body, tell) {
   } finally {
     realm.close();
   }
+}
+
+function surround(realm, { start, uptime, seed }) {
+  const chance = new Chance(seed);
+  builtins.replace("crypto", (crypto) => seededCrypto(crypto, chance));
+  realm.install(hideFramesScript)();
+  realm.install(driftScript)({ now, random: chance.random, uuid: chance.uuid }, { start, uptime, weakRefs: true });
 }
 
 function missing(exportName, namespace) {

@@ -125,6 +125,78 @@ async def test_one_module_does_not_see_what_another_left(inspector: Inspector) -
     assert (await inspector.inspect(looks)).value == {"leaks": ["undefined"] * 3}
 
 
+UNSTEADY = {
+    "chance": ("{ cases: [{ data: [1, Math.random()] }] }", "cases[0].data[1]"),
+    "id": ("{ a: 1, cases: [{ id: 'c' + Math.random() }] }", "cases[0].id"),
+    "clock": ("{ a: { 'x y': Date.now() } }", 'a["x y"]'),
+    "date": ("{ a: new Date().toISOString() }", "a"),
+    "date as text": ("{ a: Date() }", "a"),
+    "uptime": ("{ a: [performance.now()] }", "a[0]"),
+    "UUID": ("{ a: crypto.randomUUID() }", "a"),
+    "random bytes": ("{ a: [...crypto.getRandomValues(new Uint8Array(4))] }", "a[0]"),
+    "name": ("{ a: { [Math.random()]: 1 } }", "a"),
+    "length": ("{ a: Array(1 + Math.floor(Math.random() * 1e3)).fill(0) }", "a"),
+    "function": ("{ a: Date.now() > 1.6e12 ? () => 1 : 1 }", "a"),
+    "flaw": ("{ a: Date.now() > 1.6e12 ? NaN : 1 }", "a"),
+}
+
+
+@pytest.mark.parametrize(("expression", "path"), UNSTEADY.values(), ids=UNSTEADY.keys())
+async def test_an_export_must_not_depend_on_clock_or_chance(inspector: Inspector, expression: str, path: str) -> None:
+    """What another run would not export alike is a flaw at the first place that differs."""
+    (flaw,) = (await inspector.inspect(export(expression))).flaws
+    assert flaw.path == path
+    assert "depends on the clock or on chance, and must be written as plain data" in flaw.message
+
+
+async def test_chance_of_built_in_modules_is_found(inspector: Inspector) -> None:
+    """Random values of `node:crypto` are as refused as those of the global."""
+    code = b'import { randomUUID } from "node:crypto"; export default { a: 1, b: randomUUID() };'
+    (flaw,) = (await inspector.inspect(code)).flaws
+    assert flaw.path == "b"
+
+
+async def test_a_module_that_fails_only_at_another_time_has_a_flaw(inspector: Inspector) -> None:
+    """The failure is told, and that it comes from the clock or from chance."""
+    code = b"if (Date.now() > 1.6e12) throw new Error('too late'); export default {};"
+    (flaw,) = (await inspector.inspect(code)).flaws
+    assert "Error: too late (only in the second of two runs; it depends on the clock" in flaw.message
+
+
+async def test_clock_and_chance_may_be_used_for_what_is_not_exported(inspector: Inspector) -> None:
+    """Libraries may ask for the time while they are loaded."""
+    code = b"""
+        const begun = Date.now(), token = crypto.randomUUID(), kept = new WeakRef({});
+        export default { a: typeof token, b: new Date(0).toISOString(), evaluate: () => [begun, kept] };
+    """
+    inspection = await inspector.inspect(code)
+    assert (inspection.value, inspection.flaws) == ({"a": "string", "b": "1970-01-01T00:00:00.000Z"}, ())
+
+
+STACKS = {
+    "own": "new Error('x').stack",
+    "captured": "(() => { const at = {}; Error.captureStackTrace(at); return at.stack; })()",
+    "of the host": "new DOMException('x').stack",
+    "thrown by the host": "(() => { try { atob('*'); } catch (e) { return e.stack; } })()",
+    "formatted": """(() => {
+        Error.prepareStackTrace = (_, frames) => frames.map((frame) => frame.getFileName()).join();
+        return new Error('x').stack;
+    })()""",
+    "all frames": "(() => { Error.stackTraceLimit = Infinity; return new Error('x').stack; })()",
+}
+
+
+@pytest.mark.parametrize("expression", STACKS.values(), ids=STACKS.keys())
+async def test_stack_traces_name_no_file_of_the_installation(inspector: Inspector, expression: str) -> None:
+    """A release does not depend on the folder that it was compiled from."""
+    inspection = await inspector.inspect(export(f"{{ stack: String({expression}) }}"))
+    assert inspection.flaws == ()
+    assert isinstance(inspection.value, dict)
+    stack = str(inspection.value["stack"])
+    assert stack
+    assert not any(sign in stack for sign in ("file:", "/", "realm.mjs", "node:", "ext:"))
+
+
 async def test_named_exports_and_evaluators(inspector: Inspector) -> None:
     """An evaluator is an object or function with a callable `evaluate`; anything else is explained."""
     code = b"""
@@ -202,7 +274,7 @@ async def emitted(inspector: Inspector, source: str, data: bytes | None = None, 
     return [json.loads(line) for line in lines.decode().split("\n")[:-1]]
 
 
-CUSTOM = {"kind": "custom", "evaluatorKey": "evals/x.ts#default"}
+CUSTOM: JsonValue = {"kind": "custom", "evaluatorKey": "evals/x.ts#default"}
 
 
 async def test_a_one_prompt_eval_is_one_case(inspector: Inspector) -> None:

@@ -1,6 +1,7 @@
 """Looking at authored modules and data files while a release is compiled.
 
-Author code runs in the same kind of process as evaluators do, each module in a fresh realm. What becomes part of a
+Author code runs in the same kind of process as evaluators do, each module in a fresh realm, and what is exported in
+two, with another clock and other chance, so that an export that differs can be refused. What becomes part of a
 release is written by JavaScript there, and passes through Python unchanged. The process keeps nothing: a handle names
 bytes that are kept here, so that any module may crash or hang without loss.
 """
@@ -14,6 +15,7 @@ from typing import Any, Self
 
 from pydantic import JsonValue
 
+from trunchray.adapters.sandbox.difference import first_difference
 from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessDied, ProcessFailure, SandboxProcess
 from trunchray.errors import SandboxError
 
@@ -21,6 +23,14 @@ _HOST = "inspector_host.mjs"
 _BOUNDS = Bounds(heap_mb=2048, cpu_seconds=600, max_reply=1 << 30, pipe_bytes=1 << 20)
 _MODULE_DEADLINE = 10.0  # seconds, for code of authors
 _DATA_DEADLINE = 120.0  # seconds, for code of our own
+
+# What a module sees: `start` is what its clock shows first, in milliseconds since 1970, and `uptime` how many it seems
+# to run already. The clock of the first run is no real one either, so that what is not found is the same everywhere.
+_FIRST: dict[str, JsonValue] = {"start": 1_577_836_800_000, "uptime": 1000, "seed": 1}
+_SECOND: dict[str, JsonValue] = {"start": 1_612_422_061_000, "uptime": 25_201_000, "seed": 99}
+_REMEDY = "it depends on the clock or on chance, and must be written as plain data"
+
+_Answer = tuple[dict[str, Any], bytes]
 
 
 @dataclass(frozen=True)
@@ -68,15 +78,24 @@ class Inspector:
     async def inspect(self, code: bytes, export: str = "default") -> Inspection:
         """Evaluate a bundled module and look at one export, which must be an object of plain data and functions.
 
-        A module that throws, hangs for 10 s or ends its process has a flaw that says so.
+        It is evaluated twice, with another clock and other chance; the first place that differs is a flaw. A module
+        that throws, hangs for 10 s or ends its process has a flaw that says so.
         """
-        head, text = await self._look("inspect", code, export)
-        flaws = tuple(Flaw(**flaw) for flaw in head["flaws"])
-        return Inspection(self.keep(text), json.loads(text), tuple(head["functions"]), flaws)
+        head: dict[str, JsonValue] = {"op": "inspect", "export": export}
+        async with self._turn:
+            first = await self._look({**head, **_FIRST}, code)
+            second = first if first[0]["flaws"] else await self._look({**head, **_SECOND}, code)
+            await self._stop_after(second[0])
+        answer, text = first
+        value = json.loads(text)
+        flaws = tuple(Flaw(**flaw) for flaw in answer["flaws"]) or _differences(first, value, second)
+        return Inspection(self.keep(text), value, tuple(answer["functions"]), flaws)
 
     async def is_evaluator(self, code: bytes, export: str) -> str | None:
         """None when the export holds a function `evaluate`, else what is wrong with it."""
-        head, _ = await self._look("isEvaluator", code, export)
+        async with self._turn:
+            head, _ = await self._look({"op": "isEvaluator", "export": export}, code)
+            await self._stop_after(head)
         reasons = [f"{flaw['path']} {flaw['message']}".strip() for flaw in head["flaws"]]
         return reasons[0] if reasons else None
 
@@ -124,29 +143,32 @@ class Inspector:
         _, lines = await self._ask(head, evaluation + rows)
         return lines
 
-    async def _look(self, op: str, code: bytes, export: str) -> tuple[dict[str, Any], bytes]:
+    async def _look(self, head: dict[str, JsonValue], code: bytes) -> _Answer:
         try:
-            return await self._call({"op": op, "export": export}, code, self._module_deadline)
+            return await self._call(head, code, self._module_deadline)
         except ProcessFailure as e:
             flaw = {"path": "", "message": _explained(e, self._module_deadline)}
             return {"flaws": [flaw], "functions": []}, b"null"
 
-    async def _ask(self, head: dict[str, JsonValue], body: bytes) -> tuple[dict[str, Any], bytes]:
+    async def _ask(self, head: dict[str, JsonValue], body: bytes) -> _Answer:
         """For work without author code: a failure is ours, or the machine's."""
         try:
-            return await self._call(head, body, _DATA_DEADLINE)
+            async with self._turn:
+                return await self._call(head, body, _DATA_DEADLINE)
         except ProcessFailure as e:
             raise SandboxError(f"the inspecting process failed: {e}; {e.log}", type="crashed") from e
 
-    async def _call(self, head: dict[str, JsonValue], body: bytes, deadline: float) -> tuple[dict[str, Any], bytes]:
-        async with self._turn:
-            process = await self._running()
-            reply = await process.call(json.dumps(head).encode() + b"\n" + body, deadline)
-            first, _, rest = reply.partition(b"\n")
-            answer = json.loads(first)
-            if answer.get("last"):
-                await self._stop()
-        return answer, rest
+    async def _call(self, head: dict[str, JsonValue], body: bytes, deadline: float) -> _Answer:
+        """To be called with the turn."""
+        process = await self._running()
+        reply = await process.call(json.dumps(head).encode() + b"\n" + body, deadline)
+        first, _, rest = reply.partition(b"\n")
+        return json.loads(first), rest
+
+    async def _stop_after(self, answer: dict[str, Any]) -> None:
+        """Ends the process when the module can have changed what another module would see."""
+        if answer.get("last"):
+            await self._stop()
 
     async def _running(self) -> SandboxProcess:
         if self._process is None or not self._process.usable:
@@ -161,6 +183,21 @@ class Inspector:
         process, self._process = self._process, None
         if process is not None:
             await process.close()
+
+
+def _differences(first: _Answer, value: JsonValue, second: _Answer) -> tuple[Flaw, ...]:
+    """What a second run shows of an export without flaws, whose first `value` is given; nothing when both are alike."""
+    (one, text), (other, other_text) = first, second
+    if other["flaws"]:
+        flaws = (Flaw(**flaw) for flaw in other["flaws"])
+        return tuple(Flaw(flaw.path, f"{flaw.message} (only in the second of two runs; {_REMEDY})") for flaw in flaws)
+    if one["functions"] != other["functions"]:
+        changed = sorted({*one["functions"]} ^ {*other["functions"]})
+        return (Flaw(changed[0] if changed else "", f"differs between two runs; {_REMEDY}"),)
+    if text == other_text:
+        return ()
+    path, a, b = first_difference(value, json.loads(other_text))
+    return (Flaw(path, f"differs between two runs: {a}, then {b}; {_REMEDY}"),)
 
 
 def _explained(failure: ProcessFailure, deadline: float) -> str:
