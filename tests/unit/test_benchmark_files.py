@@ -243,6 +243,27 @@ class TestDiscovery:
         assert entrypoints(stage_of(tmp_path), config_without_file("x"), Place(""), found) == ["evals/c.ts"]
         assert str(found[0]) == "evals: 'evals/a\\\\b.ts' must be written with '/', not '\\'; rename it"
 
+    def test_what_is_no_file_of_the_repository_is_named(self, tmp_path):
+        """Links that lead out or nowhere, and pipes, are problems; folders reached by links are left alone."""
+        root = tmp_path / "r"
+        write(tmp_path, "out.ts", "r/evals/a.ts", "r/other/b.ts")
+        (root / "evals" / "inside.ts").symlink_to("../other/b.ts")
+        (root / "evals" / "linked").symlink_to("../other")
+        (root / "evals" / "nowhere.ts").symlink_to("no.ts")
+        (root / "evals" / "out.ts").symlink_to("../../out.ts")
+        os.mkfifo(root / "evals" / "pipe.mjs")
+        (root / "evals" / "notes.txt").symlink_to("no.txt")
+        write(root, "benchmark.config.ts", ".git/HEAD")
+        found: list[Problem] = []
+        with staged(locate(root)) as stage:
+            modules = entrypoints(stage, config_without_file("x"), Place(""), found)
+        assert modules == ["evals/a.ts", "evals/inside.ts"]
+        assert [str(problem) for problem in found] == [
+            "evals: 'evals/nowhere.ts' is a link to something that is not part of the benchmark; remove it",
+            "evals: 'evals/out.ts' is a link that leaves the repository; remove it",
+            "evals: 'evals/pipe.mjs' is not a regular file; remove it",
+        ]
+
 
 class TestScaffold:
     def test_a_new_folder_is_filled(self, tmp_path):

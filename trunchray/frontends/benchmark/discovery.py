@@ -64,12 +64,21 @@ def chosen(stage: Stage, entries: list[str], place: Place, found: list[Problem])
 
 def _discovered(stage: Stage, folder: str, found: list[Problem]) -> list[str]:
     modules: list[str] = []
-    for path in discover(stage.directory, folder):
-        if complaint := bad_syntax(path) or bad_module(stage, path):
+    for path in [*discover(stage.directory, folder), *_left_behind(stage, folder)]:
+        if complaint := bad_syntax(path):
             found.append(Place(folder).problem(f"{shown(path)} {complaint}; rename it"))
+        elif complaint := bad_module(stage, path):
+            found.append(Place(folder).problem(f"{shown(path)} {complaint}; remove it"))
         else:
             modules.append(path)
     return modules
+
+
+def _left_behind(stage: Stage, folder: str) -> list[str]:
+    """What has a module's name under `folder` but is not in the stage: links that lead out or nowhere, pipes."""
+    inside = stage.directory.relative_to(stage.root)
+    left = [Path(path).relative_to(inside) for path in sorted(stage.reasons) if Path(path).is_relative_to(inside)]
+    return [path.as_posix() for path in left if path.parts[0] == folder and _is_module(path.name)]
 
 
 def _is_module(name: str) -> bool:
