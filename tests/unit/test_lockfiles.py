@@ -100,6 +100,7 @@ __metadata:
         ("package-lock.json", npm({}, 1), "has lockfileVersion 1, and only 2 and 3 are honoured; run `npm install"),
         ("package-lock.json", npm({"": {"dependencies": {"x": "github:a/b"}}}), "'x' comes from git"),
         ("package-lock.json", npm({"node_modules/x": {"resolved": "git+ssh://h/x"}}), "'x' comes from git"),
+        ("package-lock.json", npm({"node_modules/@a/x": {"version": "1.0.0"}}), "does not pin the content of '@a/x'"),
         ("package-lock.json", b"{", "has not the form of a lockfile; write it anew"),
         ("package-lock.json", b"[]", "has not the form of a lockfile"),
         ("pnpm-lock.yaml", b"lockfileVersion: 5.4", "has lockfileVersion 5.4, and only 6.0 and 9.0 are honoured"),
@@ -168,28 +169,32 @@ TREES = {
     "package-lock.json": npm(
         {
             "": {"dependencies": {"a": "^1", "b": "^2"}},
-            "node_modules/a": {"version": "1.0.0", "optionalDependencies": {"b": "^1", "n": "npm:b@^2"}},
-            "node_modules/a/node_modules/b": {"version": "1.0.0", "os": ["linux"]},
-            "node_modules/a/node_modules/n": {"name": "b", "version": "2.0.0"},
-            "node_modules/b": {"version": "2.0.0"},
+            "node_modules/a": {
+                "integrity": "sha512-x",
+                "version": "1.0.0",
+                "optionalDependencies": {"b": "^1", "n": "npm:b@^2"},
+            },
+            "node_modules/a/node_modules/b": {"integrity": "sha512-x", "version": "1.0.0", "os": ["linux"]},
+            "node_modules/a/node_modules/n": {"name": "b", "integrity": "sha512-x", "version": "2.0.0"},
+            "node_modules/b": {"integrity": "sha512-x", "version": "2.0.0"},
         }
     ),
     "pnpm-lock.yaml": b"""lockfileVersion: '9.0'
 importers: {.: {dependencies: {a: {specifier: ^1, version: 1.0.0}, b: {specifier: ^2, version: 2.0.0}}}}
 packages:
-  a@1.0.0: {resolution: {integrity: ''}}
-  b@1.0.0: {resolution: {integrity: ''}, os: [linux]}
-  b@2.0.0: {resolution: {integrity: ''}}
+  a@1.0.0: {resolution: {integrity: sha512-x}}
+  b@1.0.0: {resolution: {integrity: sha512-x}, os: [linux]}
+  b@2.0.0: {resolution: {integrity: sha512-x}}
 snapshots:
   a@1.0.0: {optionalDependencies: {b: 1.0.0, n: b@2.0.0}}
   b@1.0.0: {}
   b@2.0.0: {}
 """,
     "bun.lock": b"""{"lockfileVersion": 1, "workspaces": {"": {"dependencies": {"a": "^1", "b": "^2"}}}, "packages": {
-  "a": ["a@1.0.0", "", {"optionalDependencies": {"b": "^1", "n": "npm:b@^2"}}, ""],
-  "b": ["b@2.0.0", "", {}, ""],
-  "a/b": ["b@1.0.0", "", {"os": "linux"}, ""],
-  "a/n": ["b@2.0.0", "", {}, ""],
+  "a": ["a@1.0.0", "", {"optionalDependencies": {"b": "^1", "n": "npm:b@^2"}}, "sha512-x"],
+  "b": ["b@2.0.0", "", {}, "sha512-x"],
+  "a/b": ["b@1.0.0", "", {"os": "linux"}, "sha512-x"],
+  "a/n": ["b@2.0.0", "", {}, "sha512-x"],
 }}""",
 }
 
@@ -205,9 +210,9 @@ def test_what_packages_import_is_as_locked(name):
     written = json.loads(write_deno_lock(lock.packages, pins))
     assert written["specifiers"] == {"npm:a@1.0.0": "1.0.0", "npm:b@2.0.0": "2.0.0"}
     assert written["npm"] == {
-        "a@1.0.0": {"optionalDependencies": ["b@1.0.0", "n@npm:b@2.0.0"]},
-        "b@1.0.0": {"os": ["linux"]},
-        "b@2.0.0": {},
+        "a@1.0.0": {"integrity": "sha512-x", "optionalDependencies": ["b@1.0.0", "n@npm:b@2.0.0"]},
+        "b@1.0.0": {"integrity": "sha512-x", "os": ["linux"]},
+        "b@2.0.0": {"integrity": "sha512-x"},
     }
     assert written["workspace"] == {"packageJson": {"dependencies": ["npm:a@1.0.0", "npm:b@2.0.0"]}}
     again = read_lock("deno.lock", json.dumps(written).encode())

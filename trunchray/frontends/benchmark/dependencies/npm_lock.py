@@ -31,7 +31,8 @@ def read_npm_lock(content: bytes) -> Lock:
     """The lock in `package-lock.json` or `npm-shrinkwrap.json`.
 
     Raises:
-        LockRefused: it is of another version, or holds something that does not come from the registry.
+        LockRefused: it is of another version, holds something that does not come from the registry, or does not pin the
+            content of a package.
     """
     data: Any = json.loads(content)
     version = data.get("lockfileVersion")
@@ -42,6 +43,7 @@ def read_npm_lock(content: bytes) -> Lock:
         )
     entries: dict[str, Any] = data["packages"]
     _refuse_foreign(entries)
+    _refuse_unpinned(entries)
     pins = {folder: dict(_pins(folder, entries)) for folder in entries if not _is_installed(folder)}
     return Lock(f"package-lock/{version}", _packages(entries), pins)
 
@@ -115,4 +117,14 @@ def _refuse_foreign(entries: Mapping[str, Any]) -> None:
         if isinstance(resolved, str) and resolved.startswith("file:") and not entry.get("link"):
             raise LockRefused(
                 f"{_name(folder, entry)!r} comes from a packed file; depend on a folder or a published version"
+            )
+
+
+def _refuse_unpinned(entries: Mapping[str, Any]) -> None:
+    for folder, entry in entries.items():
+        comes_along = entry.get("link") or entry.get("inBundle")
+        if _is_installed(folder) and not comes_along and not hashes(entry.get("integrity")):
+            raise LockRefused(
+                f"does not pin the content of {_name(folder, entry)!r}, which has no integrity; remove the lockfile and "
+                "`node_modules`, and make it again with npm"
             )
