@@ -125,6 +125,6 @@ def _refuse_unpinned(entries: Mapping[str, Any]) -> None:
         comes_along = entry.get("link") or entry.get("inBundle")
         if _is_installed(folder) and not comes_along and not hashes(entry.get("integrity")):
             raise LockRefused(
-                f"does not pin the content of {_name(folder, entry)!r}, which has no integrity; remove the lockfile and "
-                "`node_modules`, and make it again with npm"
+                f"does not pin the content of {_name(folder, entry)!r}, which has no integrity; remove the lockfile "
+                "and `node_modules`, and make it again with npm"
             )
