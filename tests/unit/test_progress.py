@@ -46,6 +46,6 @@ def test_commits_of_another_plan_are_left_out():
 
 def test_counts_of_rows():
     """Rows are counted by outcome, and their tokens added."""
-    marks = [Mark("passed", 3), Mark("error", 0), Mark("error", 0, again=True), Mark("passed", 4)]
-    assert Counts.of(marks) == Counts(passed=2, error=2, tokens=7, again=1)
+    marks = [Mark("passed", 3), Mark("error", 0), Mark("error", 0, retryable=True), Mark("passed", 4)]
+    assert Counts.of(marks) == Counts(passed=2, error=2, tokens=7, retryable=1)
     assert (Counts(passed=1, tokens=2) + Counts(failed=3)).rows == 4

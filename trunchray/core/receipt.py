@@ -12,21 +12,21 @@ from trunchray.core.trial import Outcome
 
 
 class Mark(NamedTuple):
-    """What a receipt keeps of a row. `again`: an error that asking again could mend."""
+    """What a receipt keeps of a row. `retryable`: an error that asking again could mend."""
 
     outcome: Outcome
     tokens: int
-    again: bool = False
+    retryable: bool = False
 
 
 class Counts(Frozen):
-    """Rows by outcome, and the tokens they used. `again` of the errors could be mended by asking again."""
+    """Rows by outcome, and the tokens they used. `retryable` of the errors could be mended by asking again."""
 
     passed: int = 0
     failed: int = 0
     error: int = 0
     tokens: int = 0
-    again: int = 0
+    retryable: int = 0
 
     @property
     def rows(self) -> int:
@@ -35,11 +35,11 @@ class Counts(Frozen):
     @classmethod
     def of(cls, marks: Iterable[Mark]) -> Self:
         """The counts of rows."""
-        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0, "again": 0}
+        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0, "retryable": 0}
         for mark in marks:
             counts[mark.outcome] += 1
             counts["tokens"] += mark.tokens
-            counts["again"] += mark.again
+            counts["retryable"] += mark.retryable
         return cls(**counts)
 
     def __add__(self, other: Counts) -> Counts:

@@ -116,7 +116,7 @@ class Run:
             Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
         """
         commits = counting_commits(self._plan, self._folder)
-        again = {shard for shard, receipt in commits.items() if receipt.counts.again and shard in self._may_run}
+        again = {shard for shard, receipt in commits.items() if receipt.counts.retryable and shard in self._may_run}
         self._say_what_is_there(commits, again)
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
         if self._stop.is_set():
@@ -130,7 +130,7 @@ class Run:
 
     def _say_what_is_there(self, commits: Mapping[str, Receipt], again: Collection[str]) -> None:
         found = Progress(self._plan, commits).snapshot({})
-        errors = sum(commits[shard].counts.again for shard in again)
+        errors = sum(commits[shard].counts.retryable for shard in again)
         if found.rows:
             asked_again = f"; {errors:,} that ended in an error are asked again" if errors else ""
             self._observer.note(f"{found.rows:,} of {found.planned:,} trials are counted already{asked_again}")

@@ -113,7 +113,7 @@ class Worker:
         try:
             runner, permits = self._runner(shard.agent), self._permits[shard.agent.name]
             async with Shelf(self._folder, shard_id) as shelf:
-                owed = [trial for trial in shard.trials() if trial.key not in rows or rows[trial.key].again]
+                owed = [trial for trial in shard.trials() if trial.key not in rows or rows[trial.key].retryable]
                 await self._all(self._one(trial, runner, permits, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
