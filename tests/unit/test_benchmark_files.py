@@ -8,10 +8,10 @@ import pytest
 from trunchray.errors import Problem, UsageError
 from trunchray.frontends.benchmark.config import CONFIG, config_without_file
 from trunchray.frontends.benchmark.discovery import discover, entrypoints, tool_modules
-from trunchray.frontends.benchmark.location import Location, locate
 from trunchray.frontends.benchmark.paths import bad_file, bad_module, bad_syntax, relative_to_module
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 from trunchray.frontends.benchmark.scaffold import scaffold
+from trunchray.frontends.benchmark.site import Site, locate
 from trunchray.frontends.benchmark.staging import LARGE_FILE, Stage, staged
 
 
@@ -28,7 +28,7 @@ def stage_of(directory: Path, root: Path | None = None) -> Stage:
 class TestLocate:
     def test_a_directory_without_config(self, tmp_path):
         """A plain folder is a benchmark of its own."""
-        assert locate(tmp_path) == Location(tmp_path, tmp_path, None)
+        assert locate(tmp_path) == Site(tmp_path, tmp_path, None)
 
     @pytest.mark.parametrize("extension", ["ts", "mts", "js", "mjs"])
     def test_a_directory_with_a_config(self, tmp_path, extension):
@@ -39,13 +39,13 @@ class TestLocate:
     def test_the_config_itself(self, tmp_path):
         """Naming the config means its folder."""
         write(tmp_path, "b/benchmark.config.ts")
-        expected = Location(tmp_path / "b", tmp_path / "b", "benchmark.config.ts")
+        expected = Site(tmp_path / "b", tmp_path / "b", "benchmark.config.ts")
         assert locate(tmp_path / "b" / "benchmark.config.ts") == expected
 
     def test_a_named_config_moves_the_benchmark_directory(self, tmp_path):
         """The benchmark directory is the folder of the config, wherever that is inside PATH."""
         write(tmp_path, "package.json", "b/smoke.ts")
-        assert locate(tmp_path, "b/smoke.ts") == Location(tmp_path / "b", tmp_path, "smoke.ts")
+        assert locate(tmp_path, "b/smoke.ts") == Site(tmp_path / "b", tmp_path, "smoke.ts")
 
     def test_the_root_is_the_nearest_checkout(self, tmp_path):
         """`.git` above wins over a nearer `package.json`; without `.git` the nearest `package.json` is the root."""
@@ -59,7 +59,7 @@ class TestLocate:
         """A benchmark reached by a link belongs to the repository it really is in."""
         write(tmp_path, "real/package.json", "real/b/evals/a.ts")
         (tmp_path / "link").symlink_to(tmp_path / "real" / "b")
-        assert locate(tmp_path / "link") == Location(tmp_path / "real" / "b", tmp_path / "real", None)
+        assert locate(tmp_path / "link") == Site(tmp_path / "real" / "b", tmp_path / "real", None)
 
     @pytest.mark.parametrize(
         ("path", "config", "message"),
@@ -89,7 +89,7 @@ class TestStaging:
         left += ["deno.jsonc", ".yarnrc.yml", "b/.env.local", ".venv/x.py"]
         kept = ["package.json", "b/evals/a.ts", "shared/util.ts", "b/.hidden.ts"]
         write(tmp_path, *left, *kept)
-        with staged(Location(tmp_path / "b", tmp_path, None)) as stage:
+        with staged(Site(tmp_path / "b", tmp_path, None)) as stage:
             found = {path.relative_to(stage.root).as_posix() for path in stage.root.rglob("*") if path.is_file()}
             assert found == set(kept)
             assert stage.directory == stage.root / "b"
@@ -99,13 +99,13 @@ class TestStaging:
     def test_a_benchmark_inside_a_dot_folder_is_copied(self, tmp_path):
         """The benchmark directory is always part of the stage."""
         write(tmp_path, ".bench/b/evals/a.ts", ".bench/other.ts", ".other/x.ts")
-        with staged(Location(tmp_path / ".bench" / "b", tmp_path, None)) as stage:
+        with staged(Site(tmp_path / ".bench" / "b", tmp_path, None)) as stage:
             assert (stage.directory / "evals" / "a.ts").is_file()
             assert not (stage.root / ".other").exists()
 
     def test_an_empty_benchmark_is_staged(self, tmp_path):
         """A folder without files is staged as an empty folder."""
-        with staged(Location(tmp_path, tmp_path, None)) as stage:
+        with staged(Site(tmp_path, tmp_path, None)) as stage:
             assert list(stage.directory.iterdir()) == []
 
     def test_large_files_are_copied_when_they_are_asked_for(self, tmp_path):
@@ -114,7 +114,7 @@ class TestStaging:
             with (tmp_path / name).open("wb") as file:
                 file.truncate(LARGE_FILE + 1)
         (tmp_path / "link.jsonl").symlink_to("big.jsonl")
-        with staged(Location(tmp_path, tmp_path, None)) as stage:
+        with staged(Site(tmp_path, tmp_path, None)) as stage:
             assert not (stage.root / "big.jsonl").exists()
             assert bad_file(stage, "link.jsonl") is None
             assert bad_file(stage, "big.jsonl") is None
@@ -131,7 +131,7 @@ class TestStaging:
         (root / "b" / "outside.ts").symlink_to("../../secret.ts")
         (root / "b" / "gone.ts").symlink_to("nothing.ts")
         (root / "b" / "env.ts").symlink_to("../.env")
-        with staged(Location(root / "b", root, None)) as stage:
+        with staged(Site(root / "b", root, None)) as stage:
             assert (stage.directory / "absolute.ts").read_text() == "repository/shared/u.ts"
             assert (stage.directory / "absolute.ts").resolve() == stage.root / "shared" / "u.ts"
             assert (stage.directory / "folder" / "u.ts").is_file()
@@ -144,7 +144,7 @@ class TestStaging:
     def test_special_files_stay_behind(self, tmp_path):
         """A pipe cannot make the compiler wait."""
         os.mkfifo(tmp_path / "pipe.ts")
-        with staged(Location(tmp_path, tmp_path, None)) as stage:
+        with staged(Site(tmp_path, tmp_path, None)) as stage:
             assert stage.missing("pipe.ts") == "is not a regular file"
 
 
@@ -200,10 +200,10 @@ class TestDiscovery:
         assert discover(tmp_path, "evals") == []
 
     def listed(self, tmp_path: Path, **fields) -> tuple[list[str], list[str]]:
-        config = CONFIG.read({"protocolVersion": 1, "title": "T", "version": "1.0.0"} | fields, Place("c"), [])
+        config = CONFIG.read({"protocolVersion": 1, "title": "T", "version": "1.0.0"} | fields, Position("c"), [])
         assert config is not None
         found: list[Problem] = []
-        stage, place = stage_of(tmp_path), Place("c")
+        stage, place = stage_of(tmp_path), Position("c")
         modules = entrypoints(stage, config, place, found) + tool_modules(stage, config, place, found)
         return modules, [str(problem) for problem in found]
 
@@ -240,7 +240,7 @@ class TestDiscovery:
         """A file whose name cannot be written portably is named, not recorded."""
         write(tmp_path, "evals/a\\b.ts", "evals/c.ts")
         found: list[Problem] = []
-        assert entrypoints(stage_of(tmp_path), config_without_file("x"), Place(""), found) == ["evals/c.ts"]
+        assert entrypoints(stage_of(tmp_path), config_without_file("x"), Position(""), found) == ["evals/c.ts"]
         assert str(found[0]) == "evals: 'evals/a\\\\b.ts' must be written with '/', not '\\'; rename it"
 
     def test_what_is_no_file_of_the_repository_is_named(self, tmp_path):
@@ -256,7 +256,7 @@ class TestDiscovery:
         write(root, "benchmark.config.ts", ".git/HEAD")
         found: list[Problem] = []
         with staged(locate(root)) as stage:
-            modules = entrypoints(stage, config_without_file("x"), Place(""), found)
+            modules = entrypoints(stage, config_without_file("x"), Position(""), found)
         assert modules == ["evals/a.ts", "evals/inside.ts"]
         assert [str(problem) for problem in found] == [
             "evals: 'evals/nowhere.ts' is a link to something that is not part of the benchmark; remove it",

@@ -7,13 +7,13 @@ from trunchray.errors import Problem
 from trunchray.frontends.benchmark.advice import warnings
 from trunchray.frontends.benchmark.cases import CASE, ExpandedCase, check_cases, expand, too_many
 from trunchray.frontends.benchmark.evals import EVAL, SharedCheck, bad_form, shared_check
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 from trunchray.frontends.benchmark.source import without_credentials
 from trunchray.frontends.benchmark.staging import Stage
 
 
 def make_eval(**fields):
-    authored = EVAL.read({"id": "e"} | fields, Place("evals/e.ts"), [])
+    authored = EVAL.read({"id": "e"} | fields, Position("evals/e.ts"), [])
     assert authored is not None
     return authored
 
@@ -21,9 +21,9 @@ def make_eval(**fields):
 def cases_of(*cases, shared=None, path="evals/e.ts", **fields) -> list[ExpandedCase]:
     rows = []
     for number, case in enumerate(cases, 1):
-        read = CASE.read({"id": f"c{number}", "prompt": "p"} | case, Place(path, number), [])
+        read = CASE.read({"id": f"c{number}", "prompt": "p"} | case, Position(path, number), [])
         assert read is not None
-        rows.append((Place(path, number), read))
+        rows.append((Position(path, number), read))
     return expand(path, make_eval(cases=[], **fields), shared, rows)
 
 

@@ -6,9 +6,9 @@ from trunchray.errors import Problem
 from trunchray.frontends.benchmark.cases import CASE
 from trunchray.frontends.benchmark.config import CONFIG, config_without_file
 from trunchray.frontends.benchmark.evals import EVAL
-from trunchray.frontends.benchmark.place import Place, shown, step_into
+from trunchray.frontends.benchmark.position import Position, shown, step_into
 
-PLACE = Place("file", 3)
+PLACE = Position("file", 3)
 
 CONFIG_FIELDS = {"protocolVersion": 1, "title": "T", "version": "1.0.0"}
 CASE_FIELDS = {"id": "a", "prompt": "p"}
@@ -268,8 +268,8 @@ def test_eval_refuses(fields, complaint):
 
 def test_places_are_written_as_javascript_would():
     """A field's path can be pasted into the author's editor."""
-    assert str(Place("a.ts", 3)) == "a.ts:3"
-    assert Place("a.ts").at("a").at("[0]").at("b").field == "a[0].b"
+    assert str(Position("a.ts", 3)) == "a.ts:3"
+    assert Position("a.ts").at("a").at("[0]").at("b").field == "a[0].b"
     assert step_into(step_into("a", "b c"), 0) == 'a["b c"][0]'
 
 

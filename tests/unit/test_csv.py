@@ -8,7 +8,7 @@ import pytest
 
 from trunchray.frontends.benchmark.csv_cases import as_jsonl, csv_kind, read_csv
 from trunchray.frontends.benchmark.csv_text import CsvError, records
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 from trunchray.frontends.benchmark.text_file import not_utf8
 
 FILES = {
@@ -60,7 +60,7 @@ def test_what_is_not_csv_is_refused_where_it_is(text: str, record: int, line: in
 
 def read(text: str | bytes, kind="non_empty") -> tuple[list, list[str]]:
     found = []
-    rows = read_csv(text if isinstance(text, bytes) else text.encode(), Place("c.csv"), kind, found)
+    rows = read_csv(text if isinstance(text, bytes) else text.encode(), Position("c.csv"), kind, found)
     return rows, [str(problem) for problem in found]
 
 
@@ -69,8 +69,8 @@ def test_rows_are_cases():
     rows, problems = read("prompt,description,id\np,,a\nq,d,b\n")
     assert problems == []
     assert rows == [
-        (Place("c.csv", 1), {"id": "a", "prompt": "p"}),
-        (Place("c.csv", 2), {"id": "b", "prompt": "q", "description": "d"}),
+        (Position("c.csv", 1), {"id": "a", "prompt": "p"}),
+        (Position("c.csv", 2), {"id": "b", "prompt": "q", "description": "d"}),
     ]
 
 
@@ -105,7 +105,7 @@ def test_rows_as_json_lines_have_their_row_as_their_line():
 def test_kinds(kind):
     """Three evaluators can be given for a CSV file, each without `expected`."""
     found = []
-    assert csv_kind({"kind": kind}, Place("a.ts", 0, "evaluate"), found, is_function=False) == kind
+    assert csv_kind({"kind": kind}, Position("a.ts", 0, "evaluate"), found, is_function=False) == kind
     assert found == []
 
 
@@ -113,7 +113,7 @@ def test_kinds(kind):
 def test_other_evaluators_are_refused(evaluate):
     """Everything else is one problem of the eval."""
     found = []
-    assert csv_kind(evaluate, Place("a.ts", 0, "evaluate"), found, is_function=False) is None
+    assert csv_kind(evaluate, Position("a.ts", 0, "evaluate"), found, is_function=False) is None
     assert len(found) == 1
 
 

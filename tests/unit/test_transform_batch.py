@@ -7,15 +7,15 @@ import json
 import pytest
 
 from trunchray.errors import AuthoringError, UsageError
-from trunchray.frontends.benchmark.batch import Job, read_batch
+from trunchray.frontends.benchmark.batch import ExportJob, read_batch
 from trunchray.frontends.benchmark.pending import Pending
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 
 JOB = {"id": "a", "transformer": "t.ts", "sources": {"rows": "r"}, "output": "o"}
 HASH = "0" * 64
 
 
-def batch(tmp_path, value) -> list[Job]:
+def batch(tmp_path, value) -> list[ExportJob]:
     path = tmp_path / "m.json"
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
     return read_batch(path)
@@ -59,7 +59,7 @@ def test_no_manifest(tmp_path):
 def test_expected_hashes(written, expected):
     """One hash for the only source, or hashes by name."""
     found = []
-    assert Job(**JOB, expectedSourceSha256=written).expected_hashes(Place("m"), found) == expected
+    assert ExportJob(**JOB, expectedSourceSha256=written).expected_hashes(Position("m"), found) == expected
     assert found == []
 
 
@@ -67,7 +67,7 @@ def test_expected_hashes(written, expected):
 def test_bad_expected_hashes(written):
     """Anything else is refused, not ignored."""
     found = []
-    assert Job(**JOB, expectedSourceSha256=written).expected_hashes(Place("m"), found) == {}
+    assert ExportJob(**JOB, expectedSourceSha256=written).expected_hashes(Position("m"), found) == {}
     assert len(found) == 1
 
 

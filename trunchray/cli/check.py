@@ -108,7 +108,7 @@ def _check(output: Output, path: str, config: str | None) -> None:
 
 def _watch(path: str, config: str | None) -> Watch:
     from trunchray.frontends.benchmark.checkout import is_git_address
-    from trunchray.frontends.benchmark.location import locate
+    from trunchray.frontends.benchmark.site import locate
     from trunchray.frontends.benchmark.watch import Watch
 
     if is_git_address(path):

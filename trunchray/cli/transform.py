@@ -45,10 +45,10 @@ def transform(
 
     Example: trunchray transform --transformer transformers/index.ts --source cases=data/cases.jsonl --output out.jsonl
     """
-    from trunchray.frontends.benchmark.batch import Job
+    from trunchray.frontends.benchmark.batch import ExportJob
     from trunchray.frontends.benchmark.exports import export
 
-    job = Job(
+    job = ExportJob(
         id="transform",
         transformer=_here(transformer),
         sources={name: _here(path) for name, path in _sources(source).items()},

@@ -12,7 +12,7 @@ from support.packages import EVAL, HASHES, MANIFEST, VERSIONS, benchmark, packag
 from trunchray.errors import AuthoringError
 from trunchray.frontends.benchmark.compiler import compile_benchmark
 from trunchray.frontends.benchmark.dependencies.install import install
-from trunchray.frontends.benchmark.location import locate
+from trunchray.frontends.benchmark.site import locate
 from trunchray.frontends.benchmark.staging import staged
 
 CLOSED = "http://127.0.0.1:9/"

@@ -8,7 +8,7 @@ from trunchray.core import javascript
 from trunchray.core.checks import AnswerBank, Check, Contains, Custom, Exact
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.cases import ExpandedCase
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 
 _SHORT = 2
 """Characters; so short an expected text occurs in almost any answer."""
@@ -25,7 +25,7 @@ def warnings(module: str, cases: Sequence[ExpandedCase]) -> list[str]:
     without_data = [case for case in cases if isinstance(case.check, Custom) and case.place.row]
     if without_data and not any(case.has_data for case in without_data):
         message = "is a function, but no case has `data`, so it grades all cases alike"
-        first.append(Place(module, 0, "evaluate").problem(message))
+        first.append(Position(module, 0, "evaluate").problem(message))
     return [str(problem) for problem in sorted(first)]
 
 

@@ -11,14 +11,14 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue
 
 from trunchray.errors import AuthoringError, Problem, UsageError
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.shapes import Authored, Id, Shape
 from trunchray.frontends.benchmark.transformers import TransformedCases
 
 Format = Literal["jsonl", "json"]
 
 
-class Job(TransformedCases):
+class ExportJob(TransformedCases):
     """One transformer with its sources. All paths are relative to the manifest, or to the working directory.
 
     `expected_source_sha256` is the hash of the only source, or of each source by name.
@@ -34,7 +34,7 @@ class Job(TransformedCases):
     def receipt(self) -> str:
         return f"{self.output}.manifest.json"
 
-    def expected_hashes(self, place: Place, found: list[Problem]) -> dict[str, str]:
+    def expected_hashes(self, place: Position, found: list[Problem]) -> dict[str, str]:
         """The expected hashes by the names of sources; what is wrong with them goes to `found`."""
         field = place.at("expectedSourceSha256")
         match self.expected_source_sha256:
@@ -62,13 +62,13 @@ class Batch(Authored):
     """The manifest as authored."""
 
     protocol_version: Literal[1]
-    jobs: Annotated[list[Job], Field(min_length=1)]
+    jobs: Annotated[list[ExportJob], Field(min_length=1)]
 
 
 _BATCH = Shape[Batch](Batch)
 
 
-def read_batch(manifest: Path) -> list[Job]:
+def read_batch(manifest: Path) -> list[ExportJob]:
     """The jobs of a manifest, in its order.
 
     Raises:
@@ -79,7 +79,7 @@ def read_batch(manifest: Path) -> list[Job]:
         content = manifest.read_bytes()
     except OSError as e:
         raise UsageError(f"cannot read {str(manifest)!r}: {e.strerror}") from e
-    place = Place(manifest.name)
+    place = Position(manifest.name)
     try:
         value: JsonValue = json.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as e:
@@ -93,7 +93,7 @@ def read_batch(manifest: Path) -> list[Job]:
     return jobs
 
 
-def _twice(jobs: Sequence[Job], place: Place) -> list[Problem]:
+def _twice(jobs: Sequence[ExportJob], place: Position) -> list[Problem]:
     first: dict[str, int] = {}
     return [
         place.at(f"jobs[{index}]").at("id").problem(f"{job.id!r} is already the id of jobs[{earlier}]")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from trunchray.adapters.sandbox.esbuild import Bundle, bundle
 from trunchray.errors import AuthoringError, Problem
-from trunchray.frontends.benchmark.place import shown
+from trunchray.frontends.benchmark.position import shown
 from trunchray.frontends.benchmark.staging import Stage
 
 _unresolved = re.compile(r'Could not resolve "([^"./:][^":]*)"')

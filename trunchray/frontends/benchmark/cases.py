@@ -13,7 +13,7 @@ from trunchray.core.checks import AnswerBank, Check, Contains, Exact, Gsm8k, Non
 from trunchray.core.names import nearest
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.evals import AuthoredEval, SharedCheck
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.shapes import Authored, Id, Shape, Text, ToolNames
 
 CaseCheck = Annotated[
@@ -41,20 +41,20 @@ CASE = Shape[AuthoredCase](AuthoredCase)
 class ExpandedCase:
     """What the rules need to know of a case after inheritance. `*_place` is where the value was written."""
 
-    place: Place
+    place: Position
     id: str
     tools: Sequence[str]
-    tools_place: Place
+    tools_place: Position
     check: Check | None
-    check_place: Place
+    check_place: Position
     has_data: bool
 
 
 def expand(
-    module: str, authored: AuthoredEval, shared: SharedCheck | None, rows: Sequence[tuple[Place, AuthoredCase]]
+    module: str, authored: AuthoredEval, shared: SharedCheck | None, rows: Sequence[tuple[Position, AuthoredCase]]
 ) -> list[ExpandedCase]:
     """The cases of an eval, each with what it inherits. No rows: the eval is its own and only case."""
-    place = Place(module)
+    place = Position(module)
     check = shared and shared.check
     if "prompt" in authored.model_fields_set:
         return [ExpandedCase(place, authored.id, authored.tools, place, check, place, has_data=False)]
@@ -62,7 +62,7 @@ def expand(
 
 
 def _inherit(
-    authored: AuthoredEval, shared: Check | None, module: Place, place: Place, case: AuthoredCase
+    authored: AuthoredEval, shared: Check | None, module: Position, place: Position, case: AuthoredCase
 ) -> ExpandedCase:
     own_tools, own_check = ("tools" in case.model_fields_set, "evaluate" in case.model_fields_set)
     return ExpandedCase(
@@ -93,12 +93,12 @@ def too_many(count: int) -> list[Problem]:
     """The refusal of more cases than a release may hold; `count` includes cases that are wrong otherwise."""
     if count <= MAX_CASES:
         return []
-    return [Place("evals").problem(f"{count:,} cases are too many; a release holds at most {MAX_CASES:,}")]
+    return [Position("evals").problem(f"{count:,} cases are too many; a release holds at most {MAX_CASES:,}")]
 
 
-def same_ids(cases: Sequence[tuple[Place, str]]) -> list[Problem]:
+def same_ids(cases: Sequence[tuple[Position, str]]) -> list[Problem]:
     """A problem for each case whose id an earlier one has."""
-    first: dict[str, Place] = {}
+    first: dict[str, Position] = {}
     return [
         place.at("id").problem(f"case id {name!r} is already used at {earlier}; ids are unique in the whole release")
         for place, name in cases

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from trunchray.core.release import ReleaseSource
 from trunchray.errors import UsageError
-from trunchray.frontends.benchmark.location import Location, locate
+from trunchray.frontends.benchmark.site import Site, locate
 from trunchray.frontends.benchmark.source import without_credentials
 
 PREFIX = "git+"
@@ -91,21 +91,21 @@ def git_address(text: str) -> GitAddress:
 
 
 @contextmanager
-def opened(target: Path | str, config: str | None = None) -> Generator[Location]:
+def opened(target: Path | str, config: str | None = None) -> Generator[Site]:
     """The benchmark at a path or a git address, for the time of the block.
 
     Raises:
         UsageError: there is none.
     """
     if isinstance(target, str) and is_git_address(target):
-        with checked_out(git_address(target), config) as location:
-            yield location
+        with checked_out(git_address(target), config) as site:
+            yield site
     else:
         yield locate(Path(target), config)
 
 
 @contextmanager
-def checked_out(address: GitAddress, config: str | None = None) -> Generator[Location]:
+def checked_out(address: GitAddress, config: str | None = None) -> Generator[Site]:
     """The benchmark at an address; its files are there until the end of the block.
 
     Raises:
@@ -118,13 +118,13 @@ def checked_out(address: GitAddress, config: str | None = None) -> Generator[Loc
         if not target.exists() or not target.resolve().is_relative_to(root):
             raise UsageError(f"there is no {address.path!r} in {address.shown} at commit {address.commit}")
         try:
-            location = locate(target, config)
+            site = locate(target, config)
         except UsageError as e:
             raise UsageError(str(e).replace(str(root), address.shown)) from e
         source = ReleaseSource(
-            remote=without_credentials(address.url), commit=address.commit, dirty=False, config=location.config
+            remote=without_credentials(address.url), commit=address.commit, dirty=False, config=site.config
         )
-        yield replace(location, source=source)
+        yield replace(site, source=source)
 
 
 def _fetch(address: GitAddress, root: Path) -> None:

@@ -35,9 +35,9 @@ from trunchray.frontends.benchmark.config import CONFIG, AuthoredConfig, config_
 from trunchray.frontends.benchmark.dependencies.install import Installed, install
 from trunchray.frontends.benchmark.discovery import entrypoints, tool_modules
 from trunchray.frontends.benchmark.graders import read_graders
-from trunchray.frontends.benchmark.location import Location
 from trunchray.frontends.benchmark.modules import EvalModule, Reader, read_export, read_module
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
+from trunchray.frontends.benchmark.site import Site
 from trunchray.frontends.benchmark.source import source_of
 from trunchray.frontends.benchmark.staging import Stage, staged
 from trunchray.frontends.benchmark.tools import Tools, read_tools
@@ -68,8 +68,8 @@ def compile_benchmark(path: Path | str, *, config: str | None = None) -> Compile
         UsageError: there is no benchmark at `path`.
         AuthoringError: the benchmark is refused.
     """
-    with opened(path, config) as location:
-        return asyncio.run(_compile(location))
+    with opened(path, config) as site:
+        return asyncio.run(_compile(site))
 
 
 def compile_to(path: Path | str, out: str, *, config: str | None = None) -> StoredRelease:
@@ -83,42 +83,42 @@ def compile_to(path: Path | str, out: str, *, config: str | None = None) -> Stor
     return open_release(store.uri)
 
 
-async def _compile(location: Location) -> Compiled:
+async def _compile(site: Site) -> Compiled:
     found: list[Problem] = []
-    with staged(location) as stage:
+    with staged(site) as stage:
         packages = install(stage)
         async with Inspector() as inspector:
-            config = await _read_config(inspector, stage, location)
-            modules, graders, tools = await _read_modules(inspector, stage, config, Place(location.config or ""), found)
+            config = await _read_config(inspector, stage, site)
+            modules, graders, tools = await _read_modules(inspector, stage, config, Position(site.config or ""), found)
             if found:
                 raise AuthoringError(found)
             chunks = [await _emit(inspector, module) for module in modules]
     cases = b"".join(chunks)
     evaluators = [grader for grader, _ in graders]
-    manifest = _manifest(location, config, modules, evaluators=evaluators, tools=tools, cases=cases, packages=packages)
+    manifest = _manifest(site, config, modules, evaluators=evaluators, tools=tools, cases=cases, packages=packages)
     return Compiled(manifest, cases, {grader.module: code for grader, code in graders} | tools.modules)
 
 
-async def _read_config(inspector: Inspector, stage: Stage, location: Location) -> AuthoredConfig:
+async def _read_config(inspector: Inspector, stage: Stage, site: Site) -> AuthoredConfig:
     """The config; nothing can be said about the rest while it is wrong.
 
     Raises:
         AuthoringError: it is wrong.
     """
-    if location.config is None:
-        return config_without_file(location.directory.name)
+    if site.config is None:
+        return config_without_file(site.directory.name)
     found: list[Problem] = []
-    bundles = bundle_all(stage, [location.config], found)
-    if code := bundles.get(location.config):
-        exported = await read_export(inspector, location.config, code.code, found)
-        config = exported and CONFIG.read(exported.value, Place(location.config), found)
+    bundles = bundle_all(stage, [site.config], found)
+    if code := bundles.get(site.config):
+        exported = await read_export(inspector, site.config, code.code, found)
+        config = exported and CONFIG.read(exported.value, Position(site.config), found)
         if config is not None:
             return config
     raise AuthoringError(found)
 
 
 async def _read_modules(
-    inspector: Inspector, stage: Stage, config: AuthoredConfig, place: Place, found: list[Problem]
+    inspector: Inspector, stage: Stage, config: AuthoredConfig, place: Position, found: list[Problem]
 ) -> tuple[list[EvalModule], list[tuple[ReleaseEvaluator, bytes]], Tools]:
     """All eval modules, custom evaluators and tools, after every check; `found` holds what is wrong with them."""
     entries = entrypoints(stage, config, place, found)
@@ -139,7 +139,7 @@ async def _read_modules(
 def _same_ids(modules: Sequence[EvalModule]) -> list[Problem]:
     first: dict[str, str] = {}
     return [
-        Place(module.path, 0, "id").problem(
+        Position(module.path, 0, "id").problem(
             f"eval id {module.authored.id!r} is already used in {earlier}; give each eval its own"
         )
         for module in modules
@@ -165,7 +165,7 @@ async def _emit(inspector: Inspector, module: EvalModule) -> bytes:
 
 
 def _manifest(
-    location: Location,
+    site: Site,
     config: AuthoredConfig,
     modules: Sequence[EvalModule],
     *,
@@ -198,7 +198,7 @@ def _manifest(
         transformers=tuple(_transformers(modules)),
         cases=ReleaseCases(count=count, sha256=sha256(cases), bytes=len(cases)),
         dependencies=packages.dependencies,
-        source=source_of(location),
+        source=source_of(site),
         compiler=Compiler(trunchray=version("trunchray"), deno=deno_version(), esbuild=ESBUILD_VERSION),
         warnings=(*packages.warnings, *(line for each in modules for line in warnings(each.path, each.cases))),
     )

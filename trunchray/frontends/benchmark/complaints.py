@@ -13,16 +13,16 @@ from pydantic_core import ErrorDetails
 from trunchray.core.checks import Check
 from trunchray.core.names import nearest
 from trunchray.errors import Problem
-from trunchray.frontends.benchmark.place import Place, shown, step_into
+from trunchray.frontends.benchmark.position import Position, shown, step_into
 
 
-def complaints(error: ValidationError, annotation: Any, value: JsonValue, place: Place) -> list[Problem]:
+def complaints(error: ValidationError, annotation: Any, value: JsonValue, place: Position) -> list[Problem]:
     """What is wrong with `value`, which stands at `place` and should have been what `annotation` describes."""
     errors = error.errors(include_url=False)
     return [_problem(each, annotation, value, place) for each in errors if not _spurious(each)]
 
 
-def too_deep(place: Place) -> Problem:
+def too_deep(place: Position) -> Problem:
     return place.problem("is nested too deeply; flatten it")
 
 
@@ -31,7 +31,7 @@ def _spurious(error: ErrorDetails) -> bool:
     return error["type"] == "too_short" and len(error["input"]) >= error.get("ctx", {})["min_length"]
 
 
-def _problem(error: ErrorDetails, annotation: Any, value: JsonValue, place: Place) -> Problem:
+def _problem(error: ErrorDetails, annotation: Any, value: JsonValue, place: Position) -> Problem:
     if error["type"] == "json_invalid":
         field = next(_half_pairs(value, ""), None)
         if field is None:

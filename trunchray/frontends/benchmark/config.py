@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from trunchray.core import javascript
 from trunchray.core.release import ReleaseLimits
-from trunchray.frontends.benchmark.place import shown
+from trunchray.frontends.benchmark.position import shown
 from trunchray.frontends.benchmark.shapes import Authored, Shape, Text, no_duplicates
 
 MAX_TITLE = 120

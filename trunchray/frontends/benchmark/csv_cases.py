@@ -16,7 +16,7 @@ from trunchray.core.checks import NonEmpty
 from trunchray.core.names import nearest
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.csv_text import CsvError, Record, records
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.text_file import not_utf8
 
 Kind = Literal["non_empty", "exact", "contains"]
@@ -25,7 +25,7 @@ COLUMNS = ("id", "prompt", "expected", "description")
 _REQUIRED = ("id", "prompt")
 
 
-def csv_kind(evaluate: JsonValue, place: Place, found: list[Problem], *, is_function: bool) -> Kind | None:
+def csv_kind(evaluate: JsonValue, place: Position, found: list[Problem], *, is_function: bool) -> Kind | None:
     """The kind of evaluator that an eval gives its CSV file; None when it is wrong, and `found` says why."""
     allowed = "{ kind: 'non_empty' }, { kind: 'exact' } or { kind: 'contains' }"
     match evaluate:
@@ -47,7 +47,7 @@ def _not_here(field: str, kind: str) -> str:
     return f"is not a known field of {kind!r} for cases in a .csv file; remove it"
 
 
-def read_csv(content: bytes, place: Place, kind: Kind, found: list[Problem]) -> list[tuple[Place, JsonValue]]:
+def read_csv(content: bytes, place: Position, kind: Kind, found: list[Problem]) -> list[tuple[Position, JsonValue]]:
     """The cases as an author would have written them as JSON, with their places; what is wrong goes to `found`.
 
     `place` is the file. Fields are not checked beyond what CSV itself can get wrong.
@@ -64,14 +64,14 @@ def read_csv(content: bytes, place: Place, kind: Kind, found: list[Problem]) -> 
             return []
         rows = list(_rows(table, header.fields, kind, place, found))
     except CsvError as e:
-        found.append(Place(place.path, e.record).problem(f"{e} (line {e.line})"))
+        found.append(Position(place.path, e.record).problem(f"{e} (line {e.line})"))
         return []
     if not rows and not any(problem.path == place.path for problem in found):
         found.append(place.problem("holds no case; write one record a case below the header"))
     return rows
 
 
-def _good_header(header: Record, kind: Kind, place: Place, found: list[Problem]) -> bool:
+def _good_header(header: Record, kind: Kind, place: Position, found: list[Problem]) -> bool:
     names = header.fields
     wrong = [f"column {shown(name)} is not known{nearest(name, COLUMNS)}" for name in names if name not in COLUMNS]
     wrong += [f"column {shown(name)} occurs twice; remove one" for name in COLUMNS if names.count(name) > 1]
@@ -82,10 +82,10 @@ def _good_header(header: Record, kind: Kind, place: Place, found: list[Problem])
 
 
 def _rows(
-    table: Iterator[Record], names: Sequence[str], kind: Kind, place: Place, found: list[Problem]
-) -> Iterator[tuple[Place, JsonValue]]:
+    table: Iterator[Record], names: Sequence[str], kind: Kind, place: Position, found: list[Problem]
+) -> Iterator[tuple[Position, JsonValue]]:
     for number, record in enumerate(table, 1):
-        where = Place(place.path, number)
+        where = Position(place.path, number)
         if len(record.fields) != len(names):
             count = f"has {len(record.fields)} field{'s' * (len(record.fields) != 1)}"
             found.append(where.problem(f"{count}, but the header names {len(names)} columns (line {record.line})"))
@@ -107,6 +107,6 @@ def _case(fields: dict[str, str], kind: Kind) -> JsonValue:
     return case
 
 
-def as_jsonl(rows: Sequence[tuple[Place, JsonValue]]) -> bytes:
+def as_jsonl(rows: Sequence[tuple[Position, JsonValue]]) -> bytes:
     """The cases as JSON Lines: the line of each is its row."""
     return "".join(f"{json.dumps(case, ensure_ascii=False)}\n" for _, case in rows).encode()

@@ -8,13 +8,13 @@ from pathlib import Path
 
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.config import AuthoredConfig
-from trunchray.frontends.benchmark.location import MODULE_SUFFIXES
 from trunchray.frontends.benchmark.paths import bad_module, bad_syntax
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
+from trunchray.frontends.benchmark.site import MODULE_SUFFIXES
 from trunchray.frontends.benchmark.staging import Stage
 
 
-def entrypoints(stage: Stage, config: AuthoredConfig, place: Place, found: list[Problem]) -> list[str]:
+def entrypoints(stage: Stage, config: AuthoredConfig, place: Position, found: list[Problem]) -> list[str]:
     """The eval modules, relative to the benchmark directory, in release order. `place` is where the config is."""
     listed = config.chosen("evals")
     if listed is not None:
@@ -22,11 +22,11 @@ def entrypoints(stage: Stage, config: AuthoredConfig, place: Place, found: list[
     evals = _discovered(stage, "evals", found)
     if not evals:
         message = "there is no eval module here; add one such as evals/answer.ts, or list `evals` in the config"
-        found.append(Place("evals").problem(message))
+        found.append(Position("evals").problem(message))
     return evals
 
 
-def tool_modules(stage: Stage, config: AuthoredConfig, place: Place, found: list[Problem]) -> list[str]:
+def tool_modules(stage: Stage, config: AuthoredConfig, place: Position, found: list[Problem]) -> list[str]:
     """The same for tool modules; there may be none."""
     listed = config.chosen("tools")
     if listed is not None:
@@ -47,7 +47,7 @@ def discover(directory: Path, folder: str) -> list[str]:
     return sorted(found, key=lambda path: path.encode("utf-16-be", "surrogatepass"))
 
 
-def chosen(stage: Stage, entries: list[str], place: Place, found: list[Problem]) -> list[str]:
+def chosen(stage: Stage, entries: list[str], place: Position, found: list[Problem]) -> list[str]:
     """The entrypoints an author listed, normalised; bad and repeated ones go to `found` instead."""
     modules: list[str] = []
     for index, entry in enumerate(entries):
@@ -66,9 +66,9 @@ def _discovered(stage: Stage, folder: str, found: list[Problem]) -> list[str]:
     modules: list[str] = []
     for path in [*discover(stage.directory, folder), *_left_behind(stage, folder)]:
         if complaint := bad_syntax(path):
-            found.append(Place(folder).problem(f"{shown(path)} {complaint}; rename it"))
+            found.append(Position(folder).problem(f"{shown(path)} {complaint}; rename it"))
         elif complaint := bad_module(stage, path):
-            found.append(Place(folder).problem(f"{shown(path)} {complaint}; remove it"))
+            found.append(Position(folder).problem(f"{shown(path)} {complaint}; remove it"))
         else:
             modules.append(path)
     return modules

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue
 from trunchray.core.checks import AnswerBank, Check, Contains, Custom, Exact, Gsm8k, NonEmpty, ToolCallSyntax
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.paths import bad_module, bad_syntax
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.shapes import Authored, Id, Shape, Text, ToolNames
 from trunchray.frontends.benchmark.staging import Stage
 
@@ -84,14 +84,14 @@ def shared_check(
         return SharedCheck(Custom(evaluator_key=f"{path}#default"), path, "default")
     if "evaluate" not in authored.model_fields_set:
         return None
-    place = Place(path, 0, "evaluate")
+    place = Position(path, 0, "evaluate")
     check = _EVALUATE.read(authored.evaluate, place, found)
     if isinstance(check, CustomReference):
         return _referenced(stage, check, place, found)
     return check and SharedCheck(cast("Check", check))
 
 
-def _referenced(stage: Stage, reference: CustomReference, place: Place, found: list[Problem]) -> SharedCheck | None:
+def _referenced(stage: Stage, reference: CustomReference, place: Position, found: list[Problem]) -> SharedCheck | None:
     source = reference.source_path
     if complaint := bad_syntax(source) or bad_module(stage, posixpath.normpath(source)):
         found.append(place.at("sourcePath").problem(f"{shown(source)} {complaint}"))

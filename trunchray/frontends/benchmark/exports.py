@@ -20,13 +20,13 @@ from pydantic import JsonValue
 from trunchray.adapters.sandbox.inspector import Inspector
 from trunchray.core.digest import sha256
 from trunchray.errors import AuthoringError, Problem
-from trunchray.frontends.benchmark.batch import Job, read_batch
+from trunchray.frontends.benchmark.batch import ExportJob, read_batch
 from trunchray.frontends.benchmark.cases import CASE, same_ids
 from trunchray.frontends.benchmark.dependencies.install import install
-from trunchray.frontends.benchmark.location import Location, repository_root
 from trunchray.frontends.benchmark.paths import bad_syntax
 from trunchray.frontends.benchmark.pending import Pending
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
+from trunchray.frontends.benchmark.site import Site, repository_root
 from trunchray.frontends.benchmark.staging import Stage, staged
 from trunchray.frontends.benchmark.transformers import MadeCases, TransformedCases, Transformers
 
@@ -35,13 +35,13 @@ from trunchray.frontends.benchmark.transformers import MadeCases, TransformedCas
 class Export:
     """What became of a job. Paths are as the job has them; `sha256` is of the output."""
 
-    job: Job
+    job: ExportJob
     transformer_name: str
     case_count: int
     sha256: str
 
 
-def export(job: Job, base: Path) -> Export:
+def export(job: ExportJob, base: Path) -> Export:
     """Run one job whose paths are relative to `base`, and write its output and receipt.
 
     Runs an event loop of its own, as `export_batch` does.
@@ -52,7 +52,7 @@ def export(job: Job, base: Path) -> Export:
     """
     with TemporaryDirectory(prefix="trunchray-export-") as folder:
         pending = Pending(Path(folder))
-        exports = asyncio.run(_run([(Place("transform"), job)], base.resolve(), pending))
+        exports = asyncio.run(_run([(Position("transform"), job)], base.resolve(), pending))
         pending.write()
     return exports[0]
 
@@ -64,7 +64,7 @@ def export_batch(manifest: Path) -> list[Export]:
         AuthoringError: the manifest, a transformer or a case is refused; nothing is written.
         UsageError: there is no such manifest, or something cannot be written.
     """
-    jobs = [(Place(manifest.name).at(f"jobs[{index}]"), job) for index, job in enumerate(read_batch(manifest))]
+    jobs = [(Position(manifest.name).at(f"jobs[{index}]"), job) for index, job in enumerate(read_batch(manifest))]
     base = manifest.parent.resolve()
     _refuse([problem for place, job in jobs for problem in _unsafe(job, place, base)])
     with TemporaryDirectory(prefix="trunchray-export-") as folder:
@@ -77,24 +77,24 @@ def export_batch(manifest: Path) -> list[Export]:
 
 @dataclass(frozen=True)
 class _Repository:
-    """A staged repository; `location` is the original. The paths of jobs are relative to `base`."""
+    """A staged repository; `site` is the original. The paths of jobs are relative to `base`."""
 
     stage: Stage
-    location: Location
+    site: Site
     base: Path
 
     def inside(self, path: str) -> str:
         """A job's path, relative to the benchmark directory."""
-        return Path(os.path.relpath(self.base / path, self.location.directory)).as_posix()
+        return Path(os.path.relpath(self.base / path, self.site.directory)).as_posix()
 
     def seen(self, path: str) -> str:
         """A path relative to the benchmark directory, as a job would write it."""
-        return Path(os.path.relpath(self.location.directory / path, self.base)).as_posix()
+        return Path(os.path.relpath(self.site.directory / path, self.base)).as_posix()
 
     def made(self, made: MadeCases) -> MadeCases:
         """The same cases with the paths that jobs have; those of sources were relative to the root."""
         by = made.made_by
-        way = os.path.relpath(self.location.root, self.location.directory)
+        way = os.path.relpath(self.site.root, self.site.directory)
         sources = {
             name: source.model_copy(update={"path": self.seen(f"{way}/{source.path}")})
             for name, source in by.sources.items()
@@ -102,16 +102,16 @@ class _Repository:
         return replace(made, made_by=by.model_copy(update={"path": self.seen(by.path), "sources": sources}))
 
 
-async def _run(jobs: Sequence[tuple[Place, Job]], base: Path, pending: Pending, *more: str) -> list[Export]:
+async def _run(jobs: Sequence[tuple[Position, ExportJob]], base: Path, pending: Pending, *more: str) -> list[Export]:
     """All jobs, one after the other; `more` are further files that no output may overwrite."""
     _refuse(_overwritten(jobs, base, more))
     found: list[Problem] = []
     exports: list[Export] = []
     with ExitStack() as stages:
-        repositories: dict[Location, _Repository] = {}
+        repositories: dict[Site, _Repository] = {}
         async with Inspector() as inspector:
             for place, job in jobs:
-                where = _location(job, base)
+                where = _site(job, base)
                 if where not in repositories:
                     stage = stages.enter_context(staged(where))
                     install(stage)
@@ -131,7 +131,7 @@ def _refuse(found: Sequence[Problem]) -> None:
         raise AuthoringError(found)
 
 
-def _location(job: Job, base: Path) -> Location:
+def _site(job: ExportJob, base: Path) -> Site:
     """The repository around the transformer; where there is none, the folder that holds it and all sources.
 
     Its benchmark directory is the folder around the transformer that has the packages.
@@ -142,10 +142,12 @@ def _location(job: Job, base: Path) -> Location:
     if not any((root / marker).exists() for marker in (".git", "package.json")):
         root = Path(os.path.commonpath(folders))
     around = [folder for folder in (folders[0], *folders[0].parents) if folder.is_relative_to(root)]
-    return Location(next((folder for folder in around if (folder / "package.json").is_file()), root), root, None)
+    return Site(next((folder for folder in around if (folder / "package.json").is_file()), root), root, None)
 
 
-async def _transformed(repository: _Repository, place: Place, job: Job, found: list[Problem]) -> MadeCases | None:
+async def _transformed(
+    repository: _Repository, place: Position, job: ExportJob, found: list[Problem]
+) -> MadeCases | None:
     """The cases of a job, with paths as jobs have them, after every check."""
     wrong: list[Problem] = []
     authored = TransformedCases(transformer=job.transformer, sources=job.sources)
@@ -169,7 +171,7 @@ def _bad_cases(made: MadeCases) -> list[Problem]:
     return found + same_ids(read)
 
 
-def _unexpected(job: Job, made: MadeCases, place: Place) -> list[Problem]:
+def _unexpected(job: ExportJob, made: MadeCases, place: Position) -> list[Problem]:
     found: list[Problem] = []
     count = made.made_by.case_count
     if job.expected_case_count is not None and job.expected_case_count != count:
@@ -183,7 +185,7 @@ def _unexpected(job: Job, made: MadeCases, place: Place) -> list[Problem]:
     return found
 
 
-def _unsafe(job: Job, place: Place, base: Path) -> list[Problem]:
+def _unsafe(job: ExportJob, place: Position, base: Path) -> list[Problem]:
     """Why a manifest, which may be a stranger's, cannot name this output."""
     complaint = bad_syntax(job.output)
     if not complaint and not (base / job.output).parent.resolve().is_relative_to(repository_root(base)):
@@ -191,7 +193,7 @@ def _unsafe(job: Job, place: Place, base: Path) -> list[Problem]:
     return [place.at("output").problem(f"{shown(job.output)} {complaint}")] if complaint else []
 
 
-def _overwritten(jobs: Sequence[tuple[Place, Job]], base: Path, more: Sequence[str]) -> list[Problem]:
+def _overwritten(jobs: Sequence[tuple[Position, ExportJob]], base: Path, more: Sequence[str]) -> list[Problem]:
     """Outputs in the place of something that is read or written as well."""
     files = {(base / path).resolve(): "the manifest" for path in more}
     files |= {(base / f"{path}.report.json").resolve(): "the report" for path in more}

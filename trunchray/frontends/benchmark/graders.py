@@ -10,7 +10,7 @@ from trunchray.core.release import ReleaseEvaluator
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.bundles import bundle_all
 from trunchray.frontends.benchmark.modules import EvalModule
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 from trunchray.frontends.benchmark.staging import Stage
 
 
@@ -34,7 +34,7 @@ async def read_graders(
         if code is None:
             continue
         if complaint := await inspector.is_evaluator(code.code, shared.export):
-            place = Place(module.path, 0, "evaluate")
+            place = Position(module.path, 0, "evaluate")
             found.append(place.problem(f"export {shared.export!r} of {shared.module!r}: {complaint}"))
         graders.append((ReleaseEvaluator(key=key, module=code.sha256, export=shared.export), code.code))
     return graders

@@ -17,7 +17,7 @@ from trunchray.frontends.benchmark.cases import CASE, ExpandedCase, expand
 from trunchray.frontends.benchmark.csv_cases import Kind, as_jsonl, csv_kind, read_csv
 from trunchray.frontends.benchmark.evals import EVAL, AuthoredEval, SharedCheck, bad_form, shared_check
 from trunchray.frontends.benchmark.paths import bad_file, bad_syntax, relative_to_module
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.staging import Stage
 from trunchray.frontends.benchmark.transformers import TRANSFORMED_CASES, Transformers
 
@@ -30,7 +30,7 @@ class Rows:
     `made_by` is the transformer that made them.
     """
 
-    rows: Sequence[tuple[Place, JsonValue]] = ()
+    rows: Sequence[tuple[Position, JsonValue]] = ()
     path: str | None = None
     handle: int | None = None
     made_by: ReleaseTransformer | None = None
@@ -71,7 +71,7 @@ async def read_export(
     `functions` names the members that may be functions.
     """
     inspection = await inspector.inspect(code)
-    place = Place(path)
+    place = Position(path)
     problems = [place.at(flaw.path).problem(_whole(flaw)) for flaw in inspection.flaws]
     problems += [
         place.at(name).problem(_forbidden_function(name)) for name in inspection.functions if name not in functions
@@ -94,11 +94,11 @@ class Reader:
 async def read_module(reader: Reader, path: str, code: bytes, found: list[Problem]) -> EvalModule | None:
     """An eval module with its cases; None when its export is unusable. Everything wrong goes to `found`."""
     exported = await read_export(reader.inspector, path, code, found, functions=frozenset({"evaluate"}))
-    authored = exported and EVAL.read(exported.value, Place(path), found)
+    authored = exported and EVAL.read(exported.value, Position(path), found)
     if exported is None or authored is None:
         return None
     if complaint := bad_form(authored):
-        found.append(Place(path).problem(complaint))
+        found.append(Position(path).problem(complaint))
         return None
     shared = _shared(reader.stage, path, authored, found, is_function=exported.is_function)
     data = await _rows(reader, path, authored, found, is_function=exported.is_function)
@@ -119,18 +119,18 @@ def _shared(
 
 async def _rows(reader: Reader, path: str, authored: AuthoredEval, found: list[Problem], *, is_function: bool) -> Rows:
     """The cases as written, in whichever of the forms the eval uses."""
-    place = Place(path, 0, "cases")
+    place = Position(path, 0, "cases")
     match authored.cases:
         case _ if "prompt" in authored.model_fields_set:
             return Rows()
         case []:
             found.append(place.problem("must hold at least one case"))
         case list() as cases:
-            return Rows([(Place(path, index), case) for index, case in enumerate(cases, 1)])
+            return Rows([(Position(path, index), case) for index, case in enumerate(cases, 1)])
         case str() as file:
             target = _data_file(reader.stage, place, file, found)
             if _is_csv(file):
-                kind = csv_kind(authored.evaluate, Place(path, 0, "evaluate"), found, is_function=is_function)
+                kind = csv_kind(authored.evaluate, Position(path, 0, "evaluate"), found, is_function=is_function)
                 return _csv(reader, target, kind, found) if target else Rows()
             return await _jsonl(reader, target, found) if target else Rows()
         case {"transformer": _} | {"sources": _}:
@@ -141,7 +141,7 @@ async def _rows(reader: Reader, path: str, authored: AuthoredEval, found: list[P
     return Rows()
 
 
-def _data_file(stage: Stage, place: Place, file: str, found: list[Problem]) -> str | None:
+def _data_file(stage: Stage, place: Position, file: str, found: list[Problem]) -> str | None:
     """The path of a data file from the benchmark directory; it is authored relative to the eval module."""
     target = relative_to_module(place.path, file)
     if complaint := bad_syntax(file) or _bad_format(file) or bad_file(stage, target):
@@ -153,22 +153,22 @@ def _data_file(stage: Stage, place: Place, file: str, found: list[Problem]) -> s
 async def _jsonl(reader: Reader, path: str, found: list[Problem]) -> Rows:
     content = (reader.stage.directory / path).read_bytes()
     if re.match(rb"(\xef\xbb\xbf)?\s*\[", content):
-        found.append(Place(path).problem("holds a JSON array; write one JSON object a line"))
+        found.append(Position(path).problem("holds a JSON array; write one JSON object a line"))
         return Rows()
     table = await reader.inspector.read_jsonl(content)
-    found += [Place(path, row).problem(_bad_row(message)) for row, message in table.flaws]
+    found += [Position(path, row).problem(_bad_row(message)) for row, message in table.flaws]
     if not table.rows and not table.flaws:
-        found.append(Place(path).problem("holds no case; write one JSON object a line"))
-    return Rows([(Place(path, row), value) for row, value in table.rows], path, table.handle)
+        found.append(Position(path).problem("holds no case; write one JSON object a line"))
+    return Rows([(Position(path, row), value) for row, value in table.rows], path, table.handle)
 
 
 def _csv(reader: Reader, path: str, kind: Kind | None, found: list[Problem]) -> Rows:
     # Without a kind, which is a problem already, the rest of the file can be judged all the same.
-    rows = read_csv((reader.stage.directory / path).read_bytes(), Place(path), kind or "non_empty", found)
+    rows = read_csv((reader.stage.directory / path).read_bytes(), Position(path), kind or "non_empty", found)
     return Rows(rows, path, reader.inspector.keep(as_jsonl(rows)))
 
 
-async def _transformed(reader: Reader, place: Place, cases: JsonValue, found: list[Problem]) -> Rows:
+async def _transformed(reader: Reader, place: Position, cases: JsonValue, found: list[Problem]) -> Rows:
     authored = TRANSFORMED_CASES.read(cases, place, found)
     made = authored and await reader.transformers.cases(place, partial(relative_to_module, place.path), authored, found)
     if not made:

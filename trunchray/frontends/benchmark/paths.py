@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
-from trunchray.frontends.benchmark.location import MODULE_SUFFIXES
+from trunchray.frontends.benchmark.site import MODULE_SUFFIXES
 from trunchray.frontends.benchmark.staging import Stage
 
 

@@ -14,7 +14,7 @@ from trunchray.core import javascript
 from trunchray.core.case import ID_PATTERN
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.complaints import complaints, too_deep
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class Shape(Generic[T]):
         self._annotation = annotation
         self._adapter: TypeAdapter[T] = TypeAdapter(annotation)
 
-    def read(self, value: JsonValue, place: Place, found: list[Problem]) -> T | None:
+    def read(self, value: JsonValue, place: Position, found: list[Problem]) -> T | None:
         """The typed value; None when `value` does not fit, and then `found` has got the reasons."""
         try:
             return self._adapter.validate_json(_text(value), strict=True, by_alias=True, by_name=False)

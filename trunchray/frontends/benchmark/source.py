@@ -7,23 +7,23 @@ import subprocess
 from urllib.parse import urlsplit, urlunsplit
 
 from trunchray.core.release import ReleaseSource
-from trunchray.frontends.benchmark.location import Location
+from trunchray.frontends.benchmark.site import Site
 
 
-def source_of(location: Location) -> ReleaseSource:
+def source_of(site: Site) -> ReleaseSource:
     """The remote, commit and state of the checkout around a benchmark; without git or a checkout, only the config."""
-    if location.source is not None:
-        return location.source
-    commit = _git(location, "rev-parse", "HEAD")
+    if site.source is not None:
+        return site.source
+    commit = _git(site, "rev-parse", "HEAD")
     if commit is None:
-        return ReleaseSource(config=location.config)
-    remote = _git(location, "config", "--get", "remote.origin.url")
-    changes = _git(location, "status", "--porcelain")
+        return ReleaseSource(config=site.config)
+    remote = _git(site, "config", "--get", "remote.origin.url")
+    changes = _git(site, "status", "--porcelain")
     return ReleaseSource(
         remote=without_credentials(remote) if remote else None,
         commit=commit,
         dirty=None if changes is None else bool(changes),
-        config=location.config,
+        config=site.config,
     )
 
 
@@ -38,7 +38,7 @@ def without_credentials(remote: str) -> str | None:
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
-def _git(location: Location, *arguments: str) -> str | None:
+def _git(site: Site, *arguments: str) -> str | None:
     """What a git command prints; None when there is no git, no checkout, or it fails.
 
     Hooks and file-system monitors are off, because they are programs that the checkout names.
@@ -48,7 +48,7 @@ def _git(location: Location, *arguments: str) -> str | None:
     try:
         done = subprocess.run(
             command,
-            cwd=location.root,
+            cwd=site.root,
             env=environment | {"GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
             text=True,

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from trunchray.frontends.benchmark.location import Location
+from trunchray.frontends.benchmark.site import Site
 
 LARGE_FILE = 50_000_000
 """Bytes; larger files wait until somebody asks for them."""
@@ -51,18 +51,18 @@ class Stage:
 
 
 @contextmanager
-def staged(location: Location) -> Generator[Stage]:
+def staged(site: Site) -> Generator[Stage]:
     """The stage of a benchmark; it is removed at the end of the block."""
     with TemporaryDirectory(prefix="trunchray-compile-") as folder:
         target = Path(folder).resolve() / "repository"
-        stage = Stage(target / location.directory.relative_to(location.root), target, {})
-        _copy(location, stage)
+        stage = Stage(target / site.directory.relative_to(site.root), target, {})
+        _copy(site, stage)
         yield stage
 
 
-def _copy(location: Location, stage: Stage) -> None:
+def _copy(site: Site, stage: Stage) -> None:
     """Copy what belongs in a stage, and note why other files do not."""
-    root, target, keep = location.root, stage.root, location.directory
+    root, target, keep = site.root, stage.root, site.directory
     stage.directory.mkdir(parents=True)
     links: list[Path] = []
     for source in _files(root, {keep, *keep.parents}):

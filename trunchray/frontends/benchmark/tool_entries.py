@@ -10,7 +10,7 @@ from dataclasses import replace
 from trunchray.adapters.sandbox.esbuild import Bundle
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.bundles import bundle_all
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 from trunchray.frontends.benchmark.staging import Stage
 
 _SUFFIX = ".trunchray.mjs"
@@ -44,7 +44,7 @@ def _entry(module: str) -> str:
 def _written(stage: Stage, module: str) -> Problem | None:
     """Write the entry of a module; why not, when that cannot be."""
     if not _has_ai(stage, module):
-        return Place(module).problem(
+        return Position(module).problem(
             "needs the npm package 'ai', which makes its tools and their schemas; add it (and zod) to the "
             "`dependencies` of package.json"
         )
@@ -53,7 +53,7 @@ def _written(stage: Stage, module: str) -> Problem | None:
         with (stage.directory / _entry(module)).open("x", encoding="utf-8") as entry:
             entry.write(_ENTRY.format(file=file))
     except FileExistsError:
-        return Place(_entry(module)).problem("has a name that trunchray needs for itself; rename it")
+        return Position(_entry(module)).problem("has a name that trunchray needs for itself; rename it")
     return None
 
 

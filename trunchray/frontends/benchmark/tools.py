@@ -12,7 +12,7 @@ from trunchray.adapters.sandbox.tool_inspection import FoundTool, ToolFlaw, Tool
 from trunchray.core.case import TOOL_NAME_PATTERN
 from trunchray.core.release import ReleaseTool
 from trunchray.errors import Problem
-from trunchray.frontends.benchmark.place import Place, shown, step_into
+from trunchray.frontends.benchmark.position import Position, shown, step_into
 from trunchray.frontends.benchmark.staging import Stage
 from trunchray.frontends.benchmark.tool_entries import bundle_tools
 
@@ -44,7 +44,7 @@ async def read_tools(stage: Stage, modules: Sequence[str], found: list[Problem])
     inspections = await asyncio.gather(*(_look(bundles[path], turn) for path in bundles))
     looked = dict(zip(bundles, inspections, strict=True))
     for path, inspection in looked.items():
-        found += _flaws(Place(path), inspection)
+        found += _flaws(Position(path), inspection)
     found += _same_names(looked)
     tools = [
         release
@@ -60,7 +60,7 @@ async def _look(bundle: Bundle, turn: asyncio.Semaphore) -> ToolInspection:
         return await inspect_tools(bundle.code)
 
 
-def _flaws(place: Place, inspection: ToolInspection) -> list[Problem]:
+def _flaws(place: Position, inspection: ToolInspection) -> list[Problem]:
     problems = [_at(place, flaw).problem(flaw.message) for flaw in inspection.flaws]
     return problems + [
         place.at(step_into("tools", tool.name)).problem(
@@ -72,14 +72,14 @@ def _flaws(place: Place, inspection: ToolInspection) -> list[Problem]:
     ]
 
 
-def _at(place: Place, flaw: ToolFlaw) -> Place:
+def _at(place: Position, flaw: ToolFlaw) -> Position:
     return place.at(step_into("tools", flaw.tool)).at(flaw.field) if flaw.tool else place.at(flaw.field)
 
 
 def _same_names(looked: dict[str, ToolInspection]) -> list[Problem]:
     first: dict[str, str] = {}
     return [
-        Place(path)
+        Position(path)
         .at(step_into("tools", tool.name))
         .problem(f"a tool of this name is already in {earlier}; tool names are unique in the whole release")
         for path, inspection in looked.items()

@@ -16,7 +16,7 @@ from trunchray.core.release import ReleaseTransformer, TransformerSource
 from trunchray.errors import Problem
 from trunchray.frontends.benchmark.bundles import bundle_all
 from trunchray.frontends.benchmark.paths import bad_file, bad_module, bad_syntax
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.shapes import Authored, Shape, bad_id
 from trunchray.frontends.benchmark.staging import Stage
 from trunchray.frontends.benchmark.text_file import not_utf8
@@ -47,10 +47,10 @@ class MadeCases:
     lines: bytes
     made_by: ReleaseTransformer
 
-    def rows(self) -> list[tuple[Place, JsonValue]]:
+    def rows(self) -> list[tuple[Position, JsonValue]]:
         """The cases with their places: the transformer, and the place in the returned array, from 1."""
         lines = self.lines.split(b"\n")[:-1]
-        return [(Place(self.made_by.path, row), json.loads(line)) for row, line in enumerate(lines, 1)]
+        return [(Position(self.made_by.path, row), json.loads(line)) for row, line in enumerate(lines, 1)]
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Transformers:
         self._sizes: dict[str, int] = {}
 
     async def cases(
-        self, place: Place, inside: Callable[[str], str], authored: TransformedCases, found: list[Problem]
+        self, place: Position, inside: Callable[[str], str], authored: TransformedCases, found: list[Problem]
     ) -> MadeCases | None:
         """The cases; None when there are none, and then `found` says why.
 
@@ -93,7 +93,7 @@ class Transformers:
         return self._made[key]
 
     def _check(
-        self, authored: Mapping[str, str], paths: Mapping[str, str], place: Place, found: list[Problem]
+        self, authored: Mapping[str, str], paths: Mapping[str, str], place: Position, found: list[Problem]
     ) -> dict[str, _Source]:
         """The sources that are files of the repository, under their limits."""
         if not 1 <= len(authored) <= MAX_SOURCES:
@@ -119,7 +119,7 @@ class Transformers:
             return None
         return f"has {size / 1e6:.1f} MB; a source may have at most {MAX_SOURCE_BYTES // 10**6} MB"
 
-    def _add_up(self, sources: Mapping[str, _Source], place: Place, found: list[Problem]) -> None:
+    def _add_up(self, sources: Mapping[str, _Source], place: Position, found: list[Problem]) -> None:
         within = sum(self._sizes.values()) <= MAX_TOTAL_BYTES
         self._sizes |= {source.real: source.bytes for source in sources.values()}
         total = sum(self._sizes.values())
@@ -139,7 +139,9 @@ class Transformers:
         if made.flaws:
             return None
         if not made.lines:
-            found.append(Place(transformer, 0, "transform").problem("returned no case; a release holds at least one"))
+            found.append(
+                Position(transformer, 0, "transform").problem("returned no case; a release holds at least one")
+            )
             return None
         made_by = ReleaseTransformer(
             name=made.name,
@@ -159,7 +161,7 @@ class Transformers:
         for name, source in sources.items():
             content = (self._stage.directory / source.path).read_bytes()
             if (line := not_utf8(content)) is not None:
-                found.append(Place(source.path, line).problem("is not valid UTF-8; a transformer is given text"))
+                found.append(Position(source.path, line).problem("is not valid UTF-8; a transformer is given text"))
                 continue
             path = os.path.relpath(self._stage.directory / source.path, self._stage.root)
             texts.append(SourceText(name, path, content, sha256(content)))

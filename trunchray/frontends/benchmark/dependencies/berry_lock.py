@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin, Release
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, PackageId, Pin
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
 
@@ -94,12 +94,14 @@ def _found(dependency: str, asked: str, installed: Mapping[str, Pin]) -> Pin | N
     return of_name.pop() if len({pin.version for pin in of_name}) == 1 else None
 
 
-def _packages(data: Mapping[str, Any], installed: Mapping[str, Pin], root: Mapping[str, Pin]) -> dict[Release, Package]:
+def _packages(
+    data: Mapping[str, Any], installed: Mapping[str, Pin], root: Mapping[str, Pin]
+) -> dict[PackageId, Package]:
     """The packages, each with what it imports. A peer is what the root of the repository has, else the only one."""
     found = {(pin.name, pin.version): Package() for pin in installed.values()}
     for entry in data.values():
-        release = _split(str(entry["resolution"]))
-        if release in found:
+        package_id = _split(str(entry["resolution"]))
+        if package_id in found:
             wanted = entry.get("dependencies") or {}
             edges = {name: _found(name, _plain(str(asked)), installed) for name, asked in wanted.items()}
             peers = {
@@ -107,7 +109,7 @@ def _packages(data: Mapping[str, Any], installed: Mapping[str, Pin], root: Mappi
             }
             meta = entry.get("dependenciesMeta") or {}
             conditions = str(entry.get("conditions") or "")
-            found[release] = Package(
+            found[package_id] = Package(
                 edges={name: (pin.name, pin.version) for name, pin in (peers | edges).items() if pin and not pin.link},
                 optional=frozenset(name for name, each in meta.items() if each.get("optional")),
                 os=tuple(re.findall(r"\bos=([\w!]+)", conditions)),

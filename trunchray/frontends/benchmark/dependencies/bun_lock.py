@@ -16,11 +16,11 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     Lock,
     LockRefused,
     Package,
+    PackageId,
     Pin,
-    Release,
     hashes,
     machines,
-    split_release,
+    split_id,
 )
 
 _SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
@@ -44,7 +44,7 @@ def read_bun_lock(content: bytes) -> Lock:
             "versions, or copy the code into the repository"
         )
     entries = {key: _pin(key, entry[0]) for key, entry in data["packages"].items()}
-    packages: dict[Release, Package] = {}
+    packages: dict[PackageId, Package] = {}
     for key, pin in entries.items():
         if not pin.link:
             packages.setdefault((pin.name, pin.version), _package(key, data["packages"][key], entries))
@@ -54,7 +54,7 @@ def read_bun_lock(content: bytes) -> Lock:
 
 
 def _pin(key: str, resolved: str) -> Pin:
-    name, version = split_release(resolved)
+    name, version = split_id(resolved)
     if ":" not in resolved:
         return Pin(name, version)
     if "@workspace:" in resolved or "@file:" in resolved or "@link:" in resolved:

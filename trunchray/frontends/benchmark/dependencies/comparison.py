@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, Package, Pin, Release
+from trunchray.frontends.benchmark.dependencies.lock import Lock, Package, PackageId, Pin
 
 
 def differences(lock: Lock, resolved: Lock) -> Iterator[str]:
@@ -58,7 +58,7 @@ def misplaced(folder: Path, pins: Mapping[str, Mapping[str, Pin]], optional: fro
                 yield f"pins {name} to {pin.version}, but {got} would be installed"
 
 
-def installed(folder: Path, dependency: str) -> Release | None:
+def installed(folder: Path, dependency: str) -> PackageId | None:
     """Name and version of what a folder's `node_modules` has for a dependency; None without it."""
     try:
         data: Any = json.loads((folder / "node_modules" / dependency / "package.json").read_bytes())

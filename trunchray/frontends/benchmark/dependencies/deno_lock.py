@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin, Release, hashes
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, PackageId, Pin, hashes
 
 _key = re.compile(r"(?P<name>@?[^@]+)@(?P<version>[^_]+)")
 """`ai@6.0.100_zod@4.1.8`: what follows the version are the peers that it was linked to."""
@@ -30,12 +30,12 @@ def read_deno_lock(content: bytes) -> Lock:
         if data.get(section):
             raise LockRefused(f"holds modules of {section!r}; only packages of the npm registry are installed")
     entries: dict[str, Any] = data.get("npm", {})
-    only = dict(map(_release, entries))
-    packages = {_release(key): _package(entry, only) for key, entry in entries.items()}
+    only = dict(map(_id, entries))
+    packages = {_id(key): _package(entry, only) for key, entry in entries.items()}
     return Lock(f"deno/{version}", packages, own=content)
 
 
-def _release(key: str) -> Release:
+def _id(key: str) -> PackageId:
     match = _key.match(key)
     if match is None:
         raise LockRefused(f"{key!r} is not a package and its version; run `deno install` again")
@@ -45,7 +45,7 @@ def _release(key: str) -> Release:
 def _package(entry: Mapping[str, Any], only: Mapping[str, str]) -> Package:
     """`only` has the version of every package that there is in one version."""
     optional = entry.get("optionalDependencies", [])
-    edges: dict[str, Release] = {}
+    edges: dict[str, PackageId] = {}
     for text in [*entry.get("dependencies", []), *optional]:
         if match := _edge.match(text):
             real = match["real"] or match["name"]
@@ -54,7 +54,7 @@ def _package(entry: Mapping[str, Any], only: Mapping[str, str]) -> Package:
     return Package(hashes(entry.get("integrity")), edges, frozenset(absent))
 
 
-def write_deno_lock(packages: Mapping[Release, Package], asked: Mapping[str, Mapping[str, Pin]]) -> bytes:
+def write_deno_lock(packages: Mapping[PackageId, Package], asked: Mapping[str, Mapping[str, Pin]]) -> bytes:
     """A `deno.lock` that means these packages and nothing else; `asked` are the pins of every member."""
     counts = Counter(name for name, _ in packages)
     several = frozenset(name for name, count in counts.items() if count > 1)
@@ -89,7 +89,7 @@ def _entry(package: Package, several: frozenset[str]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value}
 
 
-def _edge_text(name: str, to: Release, several: frozenset[str]) -> str:
+def _edge_text(name: str, to: PackageId, several: frozenset[str]) -> str:
     if name != to[0]:
         return f"{name}@npm:{to[0]}@{to[1]}"
     return f"{to[0]}@{to[1]}" if name in several else name

@@ -19,10 +19,10 @@ from trunchray.errors import AuthoringError, UsageError
 from trunchray.frontends.benchmark.dependencies.comparison import differences, installed, misplaced
 from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused
 from trunchray.frontends.benchmark.dependencies.lockfiles import read_lock
+from trunchray.frontends.benchmark.dependencies.package_cache import PackageCache, Record
 from trunchray.frontends.benchmark.dependencies.project import Project, find_project, place_of
 from trunchray.frontends.benchmark.dependencies.request import Request, request
-from trunchray.frontends.benchmark.dependencies.shelf import PackageShelf, Record
-from trunchray.frontends.benchmark.place import Place
+from trunchray.frontends.benchmark.position import Position
 from trunchray.frontends.benchmark.staging import Stage
 
 _ANEW = "write the lockfile anew with its package manager, and commit it"
@@ -60,13 +60,13 @@ def install(stage: Stage) -> Installed:
 
 
 def _locked(project: Project, wanted: Request) -> Record:
-    shelf = PackageShelf(cache_directory() / "dependencies")
+    cache = PackageCache(cache_directory() / "dependencies")
     key = _key(wanted)
-    record = shelf.take(key, project.folder)
+    record = cache.take(key, project.folder)
     if record is None:
         with _workshop() as folder:
-            shelf.put(key, Path(folder), _install(project, wanted, Path(folder)))
-        record = shelf.take(key, project.folder)
+            cache.put(key, Path(folder), _install(project, wanted, Path(folder)))
+        record = cache.take(key, project.folder)
     if record is None:
         raise UsageError(f"the cache {cache_directory()} does not keep what is written to it; is its disk damaged?")
     return record
@@ -75,9 +75,9 @@ def _locked(project: Project, wanted: Request) -> Record:
 def _newest(project: Project, wanted: Request) -> Record:
     """Without a lockfile every compilation resolves anew, so nothing is kept."""
     with _workshop() as folder, tempfile.TemporaryDirectory(prefix="trunchray-packages-") as once:
-        shelf = PackageShelf(Path(once))
-        shelf.put("newest", Path(folder), _install(project, wanted, Path(folder)))
-        return shelf.take("newest", project.folder) or Record(())
+        cache = PackageCache(Path(once))
+        cache.put("newest", Path(folder), _install(project, wanted, Path(folder)))
+        return cache.take("newest", project.folder) or Record(())
 
 
 def _workshop() -> tempfile.TemporaryDirectory[str]:
@@ -128,7 +128,7 @@ def _check(project: Project, lock: Lock, wanted: Request, folder: Path, resolved
         raise AuthoringError([where.problem(f"{each}; {_ANEW}") for each in found])
 
 
-def _lockfile_place(project: Project) -> Place:
+def _lockfile_place(project: Project) -> Position:
     return place_of(project.stage, project.folder / (project.lockfile or ""))
 
 

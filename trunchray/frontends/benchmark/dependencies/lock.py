@@ -14,7 +14,7 @@ class LockRefused(Exception):
 FOREIGN = "does not come from the registry; depend on a published version, or copy the code into the repository"
 
 
-Release = tuple[str, str]
+PackageId = tuple[str, str]
 """Name and version of a package."""
 
 
@@ -47,7 +47,7 @@ class Package:
     """
 
     hashes: frozenset[str] = frozenset()
-    edges: Mapping[str, Release] = field(default_factory=dict)
+    edges: Mapping[str, PackageId] = field(default_factory=dict)
     optional: frozenset[str] = frozenset()
     os: tuple[str, ...] = ()
     cpu: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Lock:
     """
 
     kind: str
-    packages: Mapping[Release, Package]
+    packages: Mapping[PackageId, Package]
     pins: Mapping[str, Mapping[str, Pin]] = field(default_factory=dict)
     ranges: Mapping[str, Pin] = field(default_factory=dict)
     own: bytes | None = None
@@ -76,7 +76,7 @@ class Lock:
         return pin if pin and pin.asked in (None, asked) else None
 
 
-def split_release(text: str) -> Release:
+def split_id(text: str) -> PackageId:
     """`@scope/name@1.0.0` as name and version.
 
     Raises:

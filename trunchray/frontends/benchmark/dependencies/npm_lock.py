@@ -16,8 +16,8 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     Lock,
     LockRefused,
     Package,
+    PackageId,
     Pin,
-    Release,
     hashes,
     machines,
 )
@@ -56,20 +56,20 @@ def _name(folder: str, entry: Mapping[str, Any]) -> str:
     return entry.get("name") or folder.rpartition(_INSTALLED)[2]
 
 
-def _packages(entries: Mapping[str, Any]) -> dict[Release, Package]:
-    found: dict[Release, Package] = {}
+def _packages(entries: Mapping[str, Any]) -> dict[PackageId, Package]:
+    found: dict[PackageId, Package] = {}
     for folder, entry in entries.items():
         if _is_installed(folder) and not entry.get("link") and not entry.get("inBundle"):
-            release = (_name(folder, entry), entry["version"])
+            package_id = (_name(folder, entry), entry["version"])
             package = _package(folder, entries)
-            earlier = found.get(release, package)
-            found[release] = replace(earlier, hashes=earlier.hashes | package.hashes)
+            earlier = found.get(package_id, package)
+            found[package_id] = replace(earlier, hashes=earlier.hashes | package.hashes)
     return found
 
 
 def _package(folder: str, entries: Mapping[str, Any]) -> Package:
     entry = entries[folder]
-    edges: dict[str, Release] = {}
+    edges: dict[str, PackageId] = {}
     for section in ("peerDependencies", "optionalDependencies", "dependencies"):
         for dependency in entry.get(section, {}):
             found = _resolved(folder, dependency, entries)

@@ -14,11 +14,11 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     Lock,
     LockRefused,
     Package,
+    PackageId,
     Pin,
-    Release,
     hashes,
     machines,
-    split_release,
+    split_id,
 )
 from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
 
@@ -50,27 +50,27 @@ def read_pnpm_lock(content: bytes) -> Lock:
     return Lock(f"pnpm-lock/{version[0]}", _packages(entries, data.get("snapshots") or entries), pins)
 
 
-def _packages(entries: Mapping[str, Any], snapshots: Mapping[str, Any]) -> dict[Release, Package]:
+def _packages(entries: Mapping[str, Any], snapshots: Mapping[str, Any]) -> dict[PackageId, Package]:
     """`snapshots` say what packages import; a package that was linked to several peers has one for each."""
-    found: dict[Release, Package] = {}
+    found: dict[PackageId, Package] = {}
     for key, entry in entries.items():
         integrity = entry["resolution"].get("integrity")
-        release = _bare(key)
-        if integrity is None or ":" in release:
-            raise LockRefused(f"{release!r} {FOREIGN}")
-        found[split_release(release)] = Package(
+        package_id = _bare(key)
+        if integrity is None or ":" in package_id:
+            raise LockRefused(f"{package_id!r} {FOREIGN}")
+        found[split_id(package_id)] = Package(
             hashes(integrity), os=machines(entry.get("os")), cpu=machines(entry.get("cpu"))
         )
     for key, entry in snapshots.items():
-        release = split_release(_bare(key))
+        package_id = split_id(_bare(key))
         optional = entry.get("optionalDependencies") or {}
         edges = {
             name: (pin.name, pin.version)
             for name, version in ((entry.get("dependencies") or {}) | optional).items()
             if not (pin := _pin(name, version, "")).link
         }
-        if release in found and not found[release].edges:
-            found[release] = replace(found[release], edges=edges, optional=frozenset(optional))
+        if package_id in found and not found[package_id].edges:
+            found[package_id] = replace(found[package_id], edges=edges, optional=frozenset(optional))
     return found
 
 

@@ -14,7 +14,7 @@ from trunchray.frontends.benchmark.dependencies.lockfiles import lockfile_in, re
 from trunchray.frontends.benchmark.dependencies.manifest import Manifest, ManifestRefused, read_manifest
 from trunchray.frontends.benchmark.dependencies.specifier import local_folder
 from trunchray.frontends.benchmark.dependencies.workspace import is_member, members, workspace
-from trunchray.frontends.benchmark.place import Place, shown
+from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.staging import Stage
 
 PACKAGE_JSON = "package.json"
@@ -35,13 +35,13 @@ class Project:
     lockfile: str | None
     lock: Lock | None
 
-    def place(self, member: str = "") -> Place:
+    def place(self, member: str = "") -> Position:
         """A member's package.json, for problems."""
         return place_of(self.stage, self.folder / member / PACKAGE_JSON)
 
 
-def place_of(stage: Stage, file: Path) -> Place:
-    return Place(Path(os.path.relpath(file, stage.directory)).as_posix())
+def place_of(stage: Stage, file: Path) -> Position:
+    return Position(Path(os.path.relpath(file, stage.directory)).as_posix())
 
 
 def find_project(stage: Stage) -> Project | None:

@@ -12,7 +12,7 @@ from trunchray.frontends.benchmark.dependencies.deno_lock import write_deno_lock
 from trunchray.frontends.benchmark.dependencies.lock import LockRefused, Pin
 from trunchray.frontends.benchmark.dependencies.project import PACKAGE_JSON, Project
 from trunchray.frontends.benchmark.dependencies.specifier import catalog, is_workspace, local_folder, refusal
-from trunchray.frontends.benchmark.place import shown
+from trunchray.frontends.benchmark.position import shown
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin, Release, hashes
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, PackageId, Pin, hashes
 from trunchray.frontends.benchmark.dependencies.specifier import local_folder, refusal
 
 _line = re.compile(r'(?P<indent> +)"?(?P<name>[^"\s]+?)"?(?P<section>:)?(?: "?(?P<value>[^"]*)"?)?')
@@ -29,7 +29,7 @@ def read_yarn_lock(content: bytes) -> Lock:
     """
     entries = list(_entries(content.decode()))
     ranges = {key: _pin(key, entry.fields) for entry in entries for key in entry.keys}
-    packages: dict[Release, Package] = {}
+    packages: dict[PackageId, Package] = {}
     for entry in entries:
         pin = ranges[entry.keys[0]]
         if not pin.link:

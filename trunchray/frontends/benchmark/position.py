@@ -10,14 +10,14 @@ from trunchray.errors import Problem
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """A file, its row (from 1; 0 for the whole file) and a field in it, as JavaScript would write it: `a.b[0]`."""
 
     path: str
     row: int = 0
     field: str = ""
 
-    def at(self, field: str) -> Place:
+    def at(self, field: str) -> Position:
         """The place of a field inside this one."""
         dot = "." if self.field and field and not field.startswith("[") else ""
         return replace(self, field=f"{self.field}{dot}{field}")

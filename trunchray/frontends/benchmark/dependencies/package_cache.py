@@ -29,7 +29,7 @@ class Record:
     packages: tuple[tuple[str, str, str], ...]
 
 
-class PackageShelf:
+class PackageCache:
     """Entries in `folder`, by key."""
 
     def __init__(self, folder: Path) -> None:

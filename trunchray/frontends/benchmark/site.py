@@ -13,7 +13,7 @@ MODULE_SUFFIXES = (".ts", ".mts", ".js", ".mjs")
 
 
 @dataclass(frozen=True)
-class Location:
+class Site:
     """`directory` is the benchmark directory and `root` the repository around it, both absolute and without links.
 
     `config` is the config's name in `directory`, None when there is none. `source` says where the files came from, None
@@ -26,7 +26,7 @@ class Location:
     source: ReleaseSource | None = None
 
 
-def locate(path: Path, config: str | None = None) -> Location:
+def locate(path: Path, config: str | None = None) -> Site:
     """The benchmark at `path`: a directory or a config file. `config` names a config inside a directory.
 
     Raises:
@@ -41,7 +41,7 @@ def locate(path: Path, config: str | None = None) -> Location:
     else:
         chosen = _config_file(path)
     directory = (path if chosen is None else chosen.parent).resolve()
-    return Location(directory, repository_root(directory), None if chosen is None else chosen.name)
+    return Site(directory, repository_root(directory), None if chosen is None else chosen.name)
 
 
 def _only_config(directory: Path) -> Path | None:
