@@ -54,6 +54,8 @@ SCHEMA = pa.schema(
         ("request_id", pa.string()),
         ("retries", pa.int32()),
         ("rate_limit_wait", pa.float64()),
+        ("cache_hits", pa.int32()),
+        ("saved_tokens", pa.int64()),
         ("started_at", _INSTANT),
         ("ended_at", _INSTANT),
         ("worker", pa.string()),
@@ -64,8 +66,14 @@ SCHEMA = pa.schema(
 )
 """One row per trial. `details`, `tool_calls`, `steps` and `versions` hold JSON text; times are seconds."""
 
-MEASURED = ("latency", "rate_limit_wait", "request_id", "started_at", "ended_at", "worker")
-"""Columns that a repetition of the same work may fill differently: measured times, who did it, the provider's ids."""
+MEASURED = (
+    *("latency", "rate_limit_wait", "request_id", "started_at", "ended_at", "worker"),
+    *("cache_hits", "saved_tokens"),
+)
+"""Columns that a repetition of the same work may fill differently.
+
+Measured times, who did it, the provider's ids, and what the cache knew already.
+"""
 
 ROW_GROUP = 8192
 """Rows in a row group of the results, unless they are large."""
@@ -151,7 +159,11 @@ def decode(content: bytes) -> Rows:
 def marks(table: Rows) -> list[tuple[str, Mark]]:
     """For each row its trial key, and what a receipt keeps of it."""
     input_tokens, output_tokens, *_ = _fields(table, "usage")
-    tokens = [(read or 0) + (written or 0) for read, written in zip(input_tokens, output_tokens, strict=True)]
+    saved_tokens = table.column("saved_tokens").to_pylist()
+    tokens = [
+        (read or 0) + (written or 0) - (saved or 0)
+        for read, written, saved in zip(input_tokens, output_tokens, saved_tokens, strict=True)
+    ]
     again = [retryable is True for retryable in _fields(table, "failure")[3]]
     found = map(Mark, table.column("outcome").to_pylist(), tokens, again)
     return list(zip(_keys(table), found, strict=True))
@@ -170,11 +182,12 @@ def counted(table: Rows) -> Iterator[CountedRow]:
     """The rows as the report counts them."""
     names = ["agent", "eval_id", "case_id", "attempt", "outcome", "score", "cost_usd", "finish_reason", "tool_calls"]
     columns = [table.column(name).to_pylist() for name in names]
+    cached_calls = zip(*(table.column(name).to_pylist() for name in ("cache_hits", "saved_tokens")), strict=True)
     usages = zip(*_fields(table, "usage"), strict=True)
     failures = zip(*_fields(table, "failure")[:3], strict=True)
     seconds = _fields(table, "latency")[-1]
-    for agent, eval_id, case_id, attempt, outcome, score, cost, finish, calls, usage, failure, latency in zip(
-        *columns, usages, failures, seconds, strict=True
+    for agent, eval_id, case_id, attempt, outcome, score, cost, finish, calls, cached, usage, failed, latency in zip(
+        *columns, cached_calls, usages, failures, seconds, strict=True
     ):
         yield CountedRow(
             agent=agent,
@@ -188,7 +201,9 @@ def counted(table: Rows) -> Iterator[CountedRow]:
             latency=latency,
             finish_reason=finish,
             tool_calls=_length(calls),
-            failure=failure if failure[0] is not None else None,
+            failure=failed if failed[0] is not None else None,
+            cache_hits=cached[0] or 0,
+            saved_tokens=cached[1] or 0,
         )
 
 
@@ -249,6 +264,8 @@ def _trace(trace: Trace) -> dict[str, Any]:
         "request_id": trace.request_id,
         "retries": trace.retries,
         "rate_limit_wait": trace.waited,
+        "cache_hits": trace.cache_hits,
+        "saved_tokens": trace.saved_tokens,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from trunchray.adapters.models.base import ModelClient
+from trunchray.adapters.models.cache import ReplyCache
 from trunchray.agents.chat import ChatAgent
 from trunchray.agents.toolbox import Toolbox
 from trunchray.core.agent import AgentSpec, ModelAgent
@@ -28,8 +29,8 @@ class Agent(Protocol):
         ...
 
 
-def build_agent(spec: AgentSpec, client: ModelClient, toolbox: Toolbox) -> Agent:
-    """The behaviour of a spec."""
+def build_agent(spec: AgentSpec, client: ModelClient, toolbox: Toolbox, *, cache: ReplyCache | None = None) -> Agent:
+    """The behaviour of a spec; what `cache` knows is not asked again."""
     match spec:
         case ModelAgent():
-            return ChatAgent(spec, client, toolbox)
+            return ChatAgent(spec, client, toolbox, cache=cache)

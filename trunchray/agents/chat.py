@@ -8,7 +8,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from trunchray.adapters.models.base import ModelClient, ModelRequest, RequestedCall, ToolDefinition
-from trunchray.adapters.models.retry import complete_with_retries
+from trunchray.adapters.models.cache import ReplyCache, request_key
+from trunchray.adapters.models.retry import Completed, complete_with_retries
 from trunchray.adapters.sandbox.tools import ToolOutcome
 from trunchray.agents.conversation import Conversation, opening
 from trunchray.agents.toolbox import Toolbox, TrialTools
@@ -22,8 +23,8 @@ class ChatAgent:
 
     The calls of one reply run concurrently. Reaching a limit is the model's doing and ends in grading: after
     `max_steps` model calls the last reply is the answer; calls over `max_tool_calls` are answered with an error, and
-    the model may still answer within its steps. `clock` is monotonic, in seconds; `sleep` and `uniform` are how waits
-    between tries pass and are drawn.
+    the model may still answer within its steps. What the cache knows is not asked. `clock` is monotonic, in seconds;
+    `sleep` and `uniform` are how waits between tries pass and are drawn.
     """
 
     def __init__(
@@ -32,6 +33,7 @@ class ChatAgent:
         client: ModelClient,
         toolbox: Toolbox,
         *,
+        cache: ReplyCache | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         uniform: Callable[[float, float], float] = random.uniform,
@@ -39,6 +41,7 @@ class ChatAgent:
         self._spec = spec
         self._client = client
         self._toolbox = toolbox
+        self._cache = cache
         self._clock = clock
         self._sleep = sleep
         self._uniform = uniform
@@ -73,9 +76,7 @@ class ChatAgent:
         step = len(talk.replies) + 1
         request = ModelRequest(before, self._spec.limits.max_output_tokens, case_id, attempt, step=step, tools=offered)
         started = self._clock()
-        completed = await complete_with_retries(
-            self._client, request, self._spec.pacing, clock=self._clock, sleep=self._sleep, uniform=self._uniform
-        )
+        completed = await self._complete(request)
         talk.replied(request, completed, self._clock() - started)
         calls = completed.reply.tool_calls
         if not calls:
@@ -87,6 +88,18 @@ class ChatAgent:
             talk.limited("max_steps", step)
             return False
         return True
+
+    async def _complete(self, request: ModelRequest) -> Completed:
+        """What the cache knows, or else what the model says."""
+        key = request_key(self._spec, request) if self._cache else None
+        if self._cache and key and (known := await self._cache.find(key)):
+            return Completed(known, cached=True)
+        completed = await complete_with_retries(
+            self._client, request, self._spec.pacing, clock=self._clock, sleep=self._sleep, uniform=self._uniform
+        )
+        if self._cache and key:
+            await self._cache.keep(key, completed.reply)
+        return completed
 
     async def _execute(
         self, talk: Conversation, calls: Sequence[RequestedCall], tools: TrialTools, before: Sequence[dict[str, object]]

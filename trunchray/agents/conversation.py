@@ -47,6 +47,8 @@ class Conversation:
     waited: float = 0
     seconds: float = 0
     tools_seconds: float = 0
+    hits: set[int] = field(default_factory=set[int])
+    """Which replies, from 0, came from the cache."""
 
     @property
     def last(self) -> ModelReply:
@@ -55,8 +57,10 @@ class Conversation:
     def replied(self, request: ModelRequest, completed: Completed, elapsed: float) -> None:
         """One model call, `elapsed` seconds long with all its tries and waits."""
         reply = completed.reply
+        if completed.cached:
+            self.hits.add(len(self.replies))
         self.replies.append(reply)
-        self.steps.append(_model_step(self.spec.model, request, reply))
+        self.steps.append(_model_step(self.spec.model, request, completed))
         self.retries += completed.retries
         self.waited += completed.waited
         self.seconds += max(0.0, elapsed - completed.waited)
@@ -76,7 +80,10 @@ class Conversation:
         self.steps.append(Step(kind="limit", name=name, input=value))
 
     def trace(self) -> Trace:
-        costs = [cost(reply.usage, self.spec.price) for reply in self.replies]
+        costs = [
+            0.0 if place in self.hits else cost(reply.usage, self.spec.price)
+            for place, reply in enumerate(self.replies)
+        ]
         known = [usd for usd in costs if usd is not None]
         return Trace(
             output=self.last.text,
@@ -91,6 +98,8 @@ class Conversation:
             waited=self.waited,
             model_seconds=self.seconds,
             tools_seconds=self.tools_seconds,
+            cache_hits=len(self.hits),
+            saved_tokens=sum(self.replies[place].usage.total_tokens for place in self.hits),
         )
 
 
@@ -114,8 +123,9 @@ def _observed(call: RequestedCall, outcome: ToolOutcome) -> ToolCall:
     )
 
 
-def _model_step(model: str, request: ModelRequest, reply: ModelReply) -> Step:
+def _model_step(model: str, request: ModelRequest, completed: Completed) -> Step:
     """The request in numbers (its messages are in the release and in earlier steps), the reply in full."""
+    reply = completed.reply
     asked: dict[str, JsonValue] = {"messages": len(request.messages), "maxOutputTokens": request.max_output_tokens}
     if request.tools:
         asked["tools"] = [tool.name for tool in request.tools]
@@ -128,6 +138,8 @@ def _model_step(model: str, request: ModelRequest, reply: ModelReply) -> Step:
         said["toolCalls"] = [
             {"toolCallId": call.id, "toolName": call.name, "arguments": call.arguments} for call in reply.tool_calls
         ]
+    if completed.cached:
+        said["cached"] = True
     return Step(kind="model", name=model, input=asked, output=said)
 
 

@@ -50,6 +50,8 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int) -> Figures:
         latency=_latency(whole),
         finish_reasons=dict(sorted(whole.finish_reasons.items())),
         tool_calls=whole.tool_calls,
+        cache_hits=whole.cache_hits,
+        saved_tokens=whole.saved_tokens,
         errors=_errors(whole),
     )
 

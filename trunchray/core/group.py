@@ -36,6 +36,8 @@ class Group:
         """Input, output, cached, reasoning; None while no row has said."""
         self.finish_reasons: Counter[str] = Counter()
         self.tool_calls = 0
+        self.cache_hits = 0
+        self.saved_tokens = 0
         self.errors: dict[str, tuple[int, str]] = {}
         """By `<boundary>/<type>`: how many, and the message that sorts first."""
 
@@ -69,6 +71,8 @@ class Group:
             self.scores.append(row.score or 0.0)
         self.seconds.append(row.latency)
         self.tool_calls += row.tool_calls
+        self.cache_hits += row.cache_hits
+        self.saved_tokens += row.saved_tokens
         if row.finish_reason is not None:
             self.finish_reasons[row.finish_reason] += 1
         if row.failure is not None:
@@ -100,6 +104,8 @@ class Group:
         self._count_tokens(other.tokens)
         self.finish_reasons.update(other.finish_reasons)
         self.tool_calls += other.tool_calls
+        self.cache_hits += other.cache_hits
+        self.saved_tokens += other.saved_tokens
         for kind, (count, example) in other.errors.items():
             self._count_error(kind, count, example)
 

@@ -36,6 +36,10 @@ class CountedRow:
     tool_calls: int
     failure: tuple[str, str, str] | None
     """Boundary, type and message."""
+    cache_hits: int = 0
+    """Model calls that the cache answered."""
+    saved_tokens: int = 0
+    """Tokens of `usage` that the cache saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +135,10 @@ class Figures(Frozen):
     """None when there are no rows."""
     finish_reasons: dict[str, int]
     tool_calls: int
+    cache_hits: int = 0
+    """Model calls that the cache answered: in `usage` as if they had been made, at no cost."""
+    saved_tokens: int = 0
+    """Input and output tokens of `usage` that the cache saved."""
     errors: tuple[ErrorKind, ...]
     """Most frequent first."""
 

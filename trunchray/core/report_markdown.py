@@ -96,7 +96,10 @@ def _facts(model: ModelReport) -> str:
         facts.append(
             "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
         )
-    return "; ".join([*facts, f"tool calls: {model.tool_calls:,}"]) + "."
+    facts.append(f"tool calls: {model.tool_calls:,}")
+    if model.cache_hits:
+        facts.append(f"cache hits: {model.cache_hits:,}, which saved {model.saved_tokens:,} tokens")
+    return "; ".join(facts) + "."
 
 
 def _cells(figures: Figures) -> tuple[str, ...]:

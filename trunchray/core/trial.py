@@ -101,6 +101,14 @@ class Trace(Frozen):
     """Time spent waiting for the provider's rate limit."""
     model_seconds: float = 0
     tools_seconds: float = 0
+    cache_hits: int = 0
+    """Model calls that the cache answered. They are in `usage` as if they had been made, and cost nothing."""
+    saved_tokens: int = 0
+    """Tokens of `usage` that the cache saved."""
+
+    @property
+    def spent_tokens(self) -> int:
+        return self.usage.total_tokens - self.saved_tokens
 
 
 class Verdict(Frozen):

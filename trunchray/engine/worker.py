@@ -167,7 +167,7 @@ class Worker:
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
-        tokens = result.trace.usage.total_tokens if result.trace else 0
+        tokens = result.trace.spent_tokens if result.trace else 0
         work.rows[trial.key] = Mark(result.outcome, tokens, bool(result.failure and result.failure.retryable))
 
     async def _all(self, trials: Iterable[Any]) -> None:

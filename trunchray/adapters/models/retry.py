@@ -21,11 +21,15 @@ CAP = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A reply and what it took: tries after the first, and seconds spent waiting between tries."""
+    """A reply and what it took: tries after the first, and seconds spent waiting between tries.
+
+    `cached` means that it took nothing: the cache knew it.
+    """
 
     reply: ModelReply
     retries: int = 0
     waited: float = 0
+    cached: bool = False
 
 
 async def complete_with_retries(
