@@ -1,0 +1,97 @@
+"""Budgets: what is counted, who is stopped, and how close a run comes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from pydantic import ValidationError
+
+from trunchray.core.budget import Budget, Purse, Spend, total
+
+
+def test_costs_are_whole_nanodollars() -> None:
+    """A token at 0.15 dollars per million counts as 150, and sums do not depend on their order."""
+    assert Spend.of(0.15e-6, 1) == Spend(150, 1)
+    assert Spend.of(None, 7) == Spend(0, 7)
+    costs = [Spend.of(random.Random(seed).random() / 1e5, seed) for seed in range(1000)]
+    assert total(costs) == total(reversed(costs))
+
+
+@pytest.mark.parametrize("budget", [{"usd": 0}, {"usd": -1}, {"usd": float("inf")}, {"tokens": 0}])
+def test_a_budget_is_positive(budget: dict[str, float]) -> None:
+    """A budget of nothing, or without end, is a mistake."""
+    with pytest.raises(ValidationError):
+        Budget.model_validate(budget)
+
+
+def test_stored_rows_count_against_the_budget() -> None:
+    """What earlier commands paid is spent."""
+    purse = Purse(Budget(tokens=100), {}, {"a": Spend(0, 95)}, {"a": Spend(0, 10)})
+    assert purse.allow("w", "a", 5) == 0
+    assert purse.exhausted() == {"a": "budget"}
+
+
+def test_models_share_the_whole_budget_and_keep_to_their_own() -> None:
+    """Whoever asks first takes from the common budget; a budget of one model bounds that one alone."""
+    purse = Purse(Budget(tokens=1000), {"a": Budget(tokens=200)}, {}, {"a": Spend(0, 10), "b": Spend(0, 10)})
+    first, second = purse.allow("w", "a", 100), purse.allow("w", "b", 100)
+    assert 0 < first <= 16
+    assert 0 < second <= 16
+    purse.report("w", "a", spent=Spend(0, 200), begun=16, ended=16)
+    assert purse.allow("w", "a", 1) == 0
+    assert purse.exhausted() == {"a": "budget"}
+    assert purse.allow("w", "b", 100) == 16
+
+
+def test_a_budget_in_dollars_leaves_free_models_alone() -> None:
+    """A model that costs nothing, or whose price is unknown, goes on when the dollars are spent."""
+    purse = Purse(Budget(usd=1), {}, {}, {"paid": Spend.of(0.5, 10), "free": Spend(0, 10)})
+    purse.report("w", "paid", spent=Spend.of(1.2, 20), begun=2, ended=2)
+    assert purse.allow("w", "paid", 1) == 0
+    assert purse.allow("w", "free", 10) == 10
+    assert purse.exhausted() == {"paid": "budget"}
+
+
+def test_what_a_dead_worker_had_in_flight_counts_as_paid_until_it_answers_again() -> None:
+    """The provider will have answered it; the worker's unused grants are free for others."""
+    purse = Purse(Budget(tokens=10_000), {}, {}, {"a": Spend(0, 10)})
+    assert purse.allow("w", "a", 16) == 16
+    purse.report("w", "a", spent=Spend(0, 20), begun=7, ended=2)
+    purse.gone("w")
+    assert purse.spent() == {"a": Spend(0, 70)}
+    purse.gone("w")
+    assert purse.spent() == {"a": Spend(0, 70)}
+    purse.report("w", "a", spent=Spend(0, 70), begun=7, ended=7)
+    assert purse.spent() == {"a": Spend(0, 70)}
+
+
+def test_grants_that_one_worker_does_not_need_are_free_for_others() -> None:
+    """A worker without trials to begin gives back what it was granted."""
+    purse = Purse(Budget(tokens=1000), {}, {}, {"a": Spend(0, 10)})
+    assert purse.allow("idle", "a", 16) == 16
+    assert purse.allow("busy", "a", 16) == 0
+    assert purse.allow("idle", "a", 0) == 0
+    assert purse.allow("busy", "a", 16) == 16
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_of_very_different_trials_comes_close_to_its_budget(seed: int) -> None:
+    """With costs that vary as much as their mean and 64 in flight, the budget is used and passed by at most 2 %."""
+    draw = random.Random(seed)
+    budget, mean = 1_000_000, 1000
+    purse = Purse(Budget(tokens=budget), {}, {}, {"a": Spend(0, mean * 3)})
+    spent = begun = ended = 0
+    flight: list[int] = []
+    while True:
+        purse.report("w", "a", spent=Spend(0, spent), begun=begun, ended=ended)
+        grant = purse.allow("w", "a", 64 - len(flight))
+        begun += grant
+        flight += [round(draw.expovariate(1 / mean)) for _ in range(grant)]
+        if not flight:
+            break
+        for _ in range(min(len(flight), 4)):
+            spent += flight.pop(draw.randrange(len(flight)))
+            ended += 1
+    assert purse.exhausted() == {"a": "budget"}
+    assert 0.97 * budget < spent < 1.02 * budget

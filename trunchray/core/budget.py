@@ -1,0 +1,324 @@
+"""What a run may cost, and how many trials may still begin: the decision alone, without clock, store or network.
+
+    allow ──▶ granted ──begun──▶ in flight ──ended──▶ spent
+                 └────── reserved ───────┘
+
+Theory of operation. What trials cost is known once they have ended, so trials that were granted and have not ended are
+reserved: each at the mean cost of its agent's trials so far, and all of them with two standard deviations of their sum
+on top. A further trial is granted while spent + reserved stays within every budget that applies to it. So a run passes
+its budget only by as much as the trials in flight happen to cost more than that, and by nothing once the costs of
+trials are alike. Until trials have ended, a first guess stands in for their mean and few are granted, because the guess
+may be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Literal
+
+from pydantic import Field
+
+from trunchray.core.frozen import Frozen
+
+NANO = 10**9
+"""Costs are added up as whole nano-dollars: whole numbers have the same sum in any order.
+
+One nano-dollar is a token at 0.001 US dollars per million. Rounding moves the sum of a million rows by at most 0.0005
+dollars, and a signed 64-bit number holds nine thousand million dollars.
+"""
+
+UNKNOWN = 16
+"""Trials of an agent that may be in flight before one has ended; two more for each that has."""
+MARGIN = 2.0
+"""Standard deviations of the cost of what is in flight that are reserved on top of its mean."""
+FEW_REPORTS = 8
+"""Reports with ended trials below which their spread is not trusted; a trial's is then taken to be its mean."""
+
+Reason = Literal["budget", "pilot"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """What was paid: `cost` in nano-dollars, 0 where the price is unknown, and tokens read and written."""
+
+    cost: int = 0
+    tokens: int = 0
+
+    @classmethod
+    def of(cls, usd: float | None, tokens: int) -> Spend:
+        """US dollars, None when the price is unknown, to the nearest nano-dollar."""
+        return cls(nanodollars(usd), tokens)
+
+    @property
+    def usd(self) -> float:
+        return self.cost / NANO
+
+    def __add__(self, other: Spend) -> Spend:
+        return Spend(self.cost + other.cost, self.tokens + other.tokens)
+
+    def __sub__(self, other: Spend) -> Spend:
+        return Spend(self.cost - other.cost, self.tokens - other.tokens)
+
+    def times(self, share: float) -> Spend:
+        """So many times as much, to the nearest unit."""
+        return Spend(round(self.cost * share), round(self.tokens * share))
+
+
+def nanodollars(usd: float | None) -> int:
+    """US dollars as whole nano-dollars; an unknown cost counts as none."""
+    return round((usd or 0) * NANO)
+
+
+def total(spends: Iterable[Spend]) -> Spend:
+    return sum(spends, Spend())
+
+
+class Budget(Frozen):
+    """The most that may be spent; None is without limit."""
+
+    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens: int | None = Field(default=None, gt=0)
+
+    def limits(self) -> list[tuple[int, int]]:
+        """The measures that are limited: 0 for nano-dollars or 1 for tokens, and the limit."""
+        found = ((0, None if self.usd is None else nanodollars(self.usd)), (1, self.tokens))
+        return [(measure, limit) for measure, limit in found if limit is not None]
+
+
+@dataclass(slots=True)
+class _Costs:
+    """Mean and variance of what one trial costs in one measure, from sums over several; begins with a guess."""
+
+    guess: float
+    trials: int = 0
+    spent: float = 0
+    squares: float = 0
+    reports: int = 0
+
+    def add(self, spent: float, trials: int) -> None:
+        self.trials += trials
+        self.spent += spent
+        self.squares += spent * spent / trials
+        self.reports += 1
+
+    @property
+    def mean(self) -> float:
+        """The guess weighs as much as one trial."""
+        return (self.guess + self.spent) / (1 + self.trials)
+
+    @property
+    def variance(self) -> float:
+        """Of one trial, from how the means of reports differ."""
+        if self.reports < FEW_REPORTS:
+            return self.mean**2
+        return max(0.0, self.squares - self.spent**2 / self.trials) / (self.reports - 1)
+
+    @property
+    def one(self) -> float:
+        """What has to be left for one more trial."""
+        return self.mean + MARGIN * sqrt(self.variance)
+
+
+@dataclass(slots=True)
+class _Account:
+    """One worker's trials of one agent: `granted` ≥ `begun` ≥ `ended`.
+
+    `lost` is what the trials count as that the worker had in flight when it went; None while it is there. `measured`
+    and `measured_at` are `spent` and `ended` as the agent's mean last took them in.
+    """
+
+    spent: Spend = Spend()
+    begun: int = 0
+    ended: int = 0
+    granted: int = 0
+    measured: Spend = Spend()
+    measured_at: int = 0
+    lost: Spend | None = None
+
+
+@dataclass(slots=True)
+class _Agent:
+    """One agent's books over all workers, kept as sums so that no decision has to go through the workers.
+
+    `reserved` trials were granted and have not ended; `taken` ones were granted, without those that were lost.
+    """
+
+    costs: tuple[_Costs, _Costs]
+    own: list[tuple[int, int]]
+    trials: int | None
+    spent: Spend
+    reserved: int = 0
+    taken: int = 0
+    begun: int = 0
+    ended: int = 0
+    accounts: dict[str, _Account] = field(default_factory=dict[str, _Account])
+
+    @contextmanager
+    def changing(self, worker: str) -> Generator[_Account]:
+        """The account of a worker, whose changes the sums follow."""
+        account = self.accounts.setdefault(worker, _Account())
+        self._enter(account, -1)
+        yield account
+        self._enter(account, +1)
+
+    def _enter(self, account: _Account, sign: int) -> None:
+        there = account.lost is None
+        self.spent += (account.spent + (account.lost or Spend())).times(sign)
+        self.reserved += sign * (account.granted - account.ended if there else 0)
+        self.taken += sign * (account.granted if there else account.ended)
+        self.begun += sign * (account.begun if there else account.ended)
+        self.ended += sign * account.ended
+
+    def paid(self, measure: int) -> int:
+        return self.spent.tokens if measure else self.spent.cost
+
+
+class Purse:
+    """Grants trials within a budget for the `whole` run and one for `each` agent.
+
+    `spent` is what stored rows of each agent have cost already, `expected` a first guess of what one trial will;
+    `trials` is how many trials of an agent may begin at all (a pilot). An agent that is in none of them is known from
+    its first report.
+    """
+
+    def __init__(
+        self,
+        whole: Budget | None,
+        each: Mapping[str, Budget],
+        spent: Mapping[str, Spend],
+        expected: Mapping[str, Spend],
+        trials: Mapping[str, int] | None = None,
+    ) -> None:
+        self._whole = (whole or Budget()).limits()
+        self._each, self._before, self._guesses, self._trials = dict(each), dict(spent), dict(expected), trials or {}
+        self._agents: dict[str, _Agent] = {}
+        for name in (*self._each, *self._before, *self._guesses, *self._trials):
+            self._agent(name)
+
+    def report(self, worker: str, agent: str, *, spent: Spend, begun: int, ended: int) -> None:
+        """Take in what a worker says of an agent: cumulative numbers since the worker's process opened.
+
+        `spent` is of the trials that ended; what those in flight have cost so far may be in it, too. Saying the same
+        twice changes nothing, and numbers lower than known ones are old and are ignored. A process that is started
+        again reports under another name, and `gone` tells about the one before.
+        """
+        books = self._agent(agent)
+        with books.changing(worker) as account:
+            if begun < account.begun or ended < account.ended:
+                return
+            if account.lost is not None:
+                account.lost, account.granted = None, begun
+            account.spent, account.begun, account.ended = spent, begun, ended
+            account.granted = max(account.granted, begun)
+            _measure(books, account)
+
+    def allow(self, worker: str, agent: str, wanted: int) -> int:
+        """How many further trials, of `wanted` ones, the worker may begin beyond those it has reported as begun.
+
+        This replaces what it was granted and has not begun: it keeps as much of that as it wants, the rest is free for
+        others, and more is granted as the budgets carry it. A worker therefore begins, from the moment it reports and
+        while it waits for the answer, no more than `wanted` trials, and no more than it was granted before.
+        """
+        books = self._agent(agent)
+        with books.changing(worker) as account:
+            account.granted = min(account.granted, account.begun + wanted)
+        more = self._most(agent, account.begun + wanted - account.granted)
+        with books.changing(worker) as account:
+            account.granted += more
+        return account.granted - account.begun
+
+    def gone(self, worker: str) -> None:
+        """A worker died: what it had in flight was likely paid for and counts as spent; its grants are free again.
+
+        When it does report again, that is undone.
+        """
+        for books in self._agents.values():
+            if worker in books.accounts:
+                with books.changing(worker) as account:
+                    mean = Spend(round(books.costs[0].mean), round(books.costs[1].mean))
+                    account.lost = account.lost or mean.times(account.begun - account.ended)
+
+    def exhausted(self) -> dict[str, Reason]:
+        """Agents that may begin nothing more, whatever is in flight now turns out to cost, and why."""
+        return {name: reason for name in self._agents if (reason := self._why_not(name))}
+
+    def spent(self) -> dict[str, Spend]:
+        """By agent, what is known to be spent, with what stored rows had cost before."""
+        return {name: books.spent for name, books in self._agents.items()}
+
+    def _agent(self, name: str) -> _Agent:
+        if name not in self._agents:
+            guess = self._guesses.get(name, Spend())
+            self._agents[name] = _Agent(
+                costs=(_Costs(guess.cost), _Costs(guess.tokens)),
+                own=self._each[name].limits() if name in self._each else [],
+                trials=self._trials.get(name),
+                spent=self._before.get(name, Spend()),
+            )
+        return self._agents[name]
+
+    def _most(self, name: str, wanted: int) -> int:
+        """The largest number up to `wanted` of further trials that fits."""
+        books = self._agents[name]
+        if books.trials is not None:
+            wanted = min(wanted, books.trials - books.taken)
+        if self._whole or books.own:
+            wanted = min(wanted, UNKNOWN + 2 * books.ended - books.reserved)
+        low, high = 0, max(0, wanted)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._fits(name, middle) else (low, middle - 1)
+        return low
+
+    def _fits(self, name: str, more: int) -> bool:
+        return all(_needs(scope, measure, name, more) <= limit for scope, measure, limit in self._limits(name))
+
+    def _why_not(self, name: str) -> Reason | None:
+        books = self._agents[name]
+        if books.trials is not None and books.begun >= books.trials:
+            return "pilot"
+        for scope, measure, limit in self._limits(name):
+            room = limit - sum(agent.paid(measure) for agent in scope.values())
+            # What it costs is not settled while one of its own is in flight.
+            if room <= 0 or (not books.reserved and books.costs[measure].one > room):
+                return "budget"
+        return None
+
+    def _limits(self, name: str) -> list[tuple[Mapping[str, _Agent], int, int]]:
+        """What bounds an agent: whose spend counts, in which measure, and the limit. What costs nothing is free."""
+        books = self._agents[name]
+        scopes: list[tuple[Mapping[str, _Agent], list[tuple[int, int]]]]
+        scopes = [({name: books}, books.own), (self._agents, self._whole)]
+        return [
+            (scope, measure, limit)
+            for scope, limits in scopes
+            for measure, limit in limits
+            if books.costs[measure].mean
+        ]
+
+
+def _measure(books: _Agent, account: _Account) -> None:
+    """Learn what a trial costs from those that ended.
+
+    What cost nothing, a cached answer or a refusal, teaches nothing.
+    """
+    trials, seen = account.ended - account.measured_at, account.spent - account.measured
+    if trials:
+        account.measured, account.measured_at = account.spent, account.ended
+    if trials and seen != Spend():
+        books.costs[0].add(seen.cost, trials)
+        books.costs[1].add(seen.tokens, trials)
+
+
+def _needs(scope: Mapping[str, _Agent], measure: int, name: str, more: int) -> float:
+    """What is spent and reserved in a measure, with `more` trials of the agent `name`."""
+    paid, mean, variance = 0, 0.0, 0.0
+    for agent, books in scope.items():
+        trials = books.reserved + (more if agent == name else 0)
+        paid += books.paid(measure)
+        mean += trials * books.costs[measure].mean
+        variance += trials * books.costs[measure].variance
+    return paid + mean + MARGIN * sqrt(variance)
