@@ -60,6 +60,7 @@ def drive(
     stop: Event | None = None,
     takeover: bool = False,
     workers: int | None = None,
+    cache: str | None = None,
 ) -> Report:
     how = Launch(
         str(out),
@@ -68,6 +69,7 @@ def drive(
         stop=stop or Event(),
         takeover=takeover,
         workers=workers,
+        cache=cache,
     )
     return launch(spec, release, inputs or {}, how)
 

@@ -45,6 +45,7 @@ class Job:
     pool: PoolName
     max_error_share: float
     require: Requirement
+    cache: str | None
 
     @property
     def run_uri(self) -> str:
@@ -58,6 +59,7 @@ class Job:
             address=address,
             takeover=takeover,
             require=self.require,
+            cache=self.cache,
             stop=stop,
         )
 
@@ -86,6 +88,7 @@ def prepare(
     recorded = read_recorded(config.models)
     place = writable(config.out or "runs")
     require(config.sandbox.require)
+    cache = Store(config.cache).uri if config.cache else None
     release = _release(config.release, place)
     agents = build_agents(config.models, recorded, limits=config.limits, release_limits=release.release.limits)
     selection = config.select.model_copy(update={"sample": sample} if sample else {})
@@ -102,7 +105,9 @@ def prepare(
         shard_size=config.shard_size,
     )
     inputs = {sha256(content): content for content in recorded.values()}
-    return Job(spec, release, inputs, Store(place).uri, config.pool, config.max_error_share, config.sandbox.require)
+    return Job(
+        spec, release, inputs, Store(place).uri, config.pool, config.max_error_share, config.sandbox.require, cache
+    )
 
 
 def _config(target: str, models: Sequence[str]) -> RunConfig:

@@ -68,3 +68,5 @@ class Receipt(Frozen):
     """Planned trials that no part holds."""
     damaged: tuple[str, ...] = ()
     """Stored parts that could not be read and were left out."""
+    warnings: tuple[str, ...] = ()
+    """What its worker got over by itself."""

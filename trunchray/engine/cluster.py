@@ -93,6 +93,7 @@ class RayPool:
         address: str | None = None,
         workers: int | None = None,
         require: Requirement = "none",
+        cache: str | None = None,
     ) -> None:
         """Connect to `address`, or start Ray on this machine; `workers` defaults to one per processor.
 
@@ -103,7 +104,9 @@ class RayPool:
         self.workers = workers or max(1, int(ray.cluster_resources().get("CPU", 1)))
         remote: Any = ray.remote
         make = remote(num_cpus=1, max_restarts=-1, max_task_retries=0, max_concurrency=1000)(_Actor)
-        places = [Place(f"worker-{index}", index, self.workers, require=require) for index in range(self.workers)]
+        places = [
+            Place(f"worker-{index}", index, self.workers, require=require, cache=cache) for index in range(self.workers)
+        ]
         self._seats = [_Seat(make.remote(run_uri, release_uri, place)) for place in places]
         self._waiting: deque[Dispatch] = deque()
         self._events: deque[Finished[Receipt] | Lost] = deque()

@@ -45,6 +45,8 @@ class Launch:
     """Take the lease even when another driver seems to be at work."""
     require: Requirement = "none"
     """The walls without which no worker runs author code."""
+    cache: str | None = None
+    """The store of answers that need not be asked for again."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -142,7 +144,7 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
     if how.pool == "local" and how.address:
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
     if how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM):
-        return lambda: LocalPool(folder.uri, release.uri, require=how.require)
+        return lambda: LocalPool(folder.uri, release.uri, require=how.require, cache=how.cache)
 
     def ray_pool() -> Pool:
         how.observer.note(
@@ -151,7 +153,14 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
         with _own_sigterm():
             from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
 
-            return RayPool(folder.uri, release.uri, address=how.address, workers=how.workers, require=how.require)
+            return RayPool(
+                folder.uri,
+                release.uri,
+                address=how.address,
+                workers=how.workers,
+                require=how.require,
+                cache=how.cache,
+            )
 
     return ray_pool
 

@@ -23,12 +23,14 @@ class LocalPool:
 
     workers = 1
 
-    def __init__(self, run_uri: str, release_uri: str, *, require: Requirement = "none") -> None:
+    def __init__(
+        self, run_uri: str, release_uri: str, *, require: Requirement = "none", cache: str | None = None
+    ) -> None:
         self._events: queue.Queue[Finished[Receipt] | Lost | StoreError] = queue.Queue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
-        place = Place("local", slots=os.cpu_count() or 1, require=require)
+        place = Place("local", slots=os.cpu_count() or 1, require=require, cache=cache)
         try:
             self._worker = self._call(Worker.open(run_uri, release_uri, place))
         except BaseException:

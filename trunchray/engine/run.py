@@ -107,6 +107,7 @@ class Run:
         self._may_run = {shard.id for shard in plan.shards if shard.agent.name in wanted}
         self._stop, self._clock = stop, clock
         self._progress = Progress(plan, {})
+        self._warned: set[str] = set()
         self._look_due = self._snapshot_due = float("-inf")
 
     def __call__(self) -> Report:
@@ -206,11 +207,19 @@ class Run:
                 case Commit(receipt=receipt):
                     for path in receipt.damaged:
                         self._observer.warn(f"{path} cannot be read; the trials it held were run again")
+                    self._warn_once(receipt.warnings)
                     self._progress.settle(self._folder.commit(receipt))
                 case Abandon(shard=shard, reason=reason):
                     self._observer.warn(
                         f"shard {shard} was given up after repeated losses ({reason}); its trials stay owed"
                     )
+
+    def _warn_once(self, warnings: Collection[str]) -> None:
+        """Every worker says it again with every shard."""
+        for warning in warnings:
+            if warning not in self._warned:
+                self._warned.add(warning)
+                self._observer.warn(warning)
 
     def _look(self, pool: Pool, *, last: bool = False) -> None:
         """Keep the lease warm and show how far the run is, when that is due."""

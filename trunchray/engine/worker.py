@@ -17,12 +17,14 @@ from pydantic_core import to_json
 
 from trunchray.adapters import parts
 from trunchray.adapters.models.base import ToolDefinition
+from trunchray.adapters.models.cache import ReplyCache
 from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.adapters.sandbox.launcher import Requirement, require, sandbox_level
 from trunchray.adapters.sandbox.tools import ToolModule
+from trunchray.adapters.store import Store
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec
@@ -53,6 +55,8 @@ class Place:
     slots: int = 1
     require: Requirement = "none"
     """The walls without which it runs no author code."""
+    cache: str | None = None
+    """The store of answers that need not be asked for again."""
 
     def share(self, permits: int) -> int:
         """The part of `permits`, which all workers have together, that falls to this one; at least 1."""
@@ -82,6 +86,7 @@ class Worker:
         self._sandbox = EvaluatorSandbox(slots=place.slots)
         self._grader = Grader(_modules(release), self._sandbox)
         self._toolbox = Toolbox(_tools(release))
+        self._cache = ReplyCache(Store(place.cache)) if place.cache else None
         self._agents: dict[str, Agent] = {}
         self._runners: dict[str, TrialRunner] = {}
         self._permits: dict[str, asyncio.Semaphore] = {}
@@ -125,6 +130,7 @@ class Worker:
             counts=Counts.of(rows.values()),
             missing=len(shard.case_ids) - len(rows),
             damaged=tuple(damaged),
+            warnings=self._cache.warnings if self._cache else (),
         )
 
     def progress(self) -> dict[str, tuple[Counts, int]]:
@@ -148,6 +154,8 @@ class Worker:
         gc.set_threshold(*self._collector)
         for agent in self._agents.values():
             await agent.close()
+        if self._cache:
+            self._cache.close()
         await self._sandbox.close()
 
     async def _one(
@@ -186,7 +194,8 @@ class Worker:
     def _runner(self, spec: AgentSpec) -> TrialRunner:
         if spec.name not in self._runners:
             replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
-            agent = build_agent(spec, build_client(spec, environ=os.environ, replay=replay), self._toolbox)
+            client = build_client(spec, environ=os.environ, replay=replay)
+            agent = build_agent(spec, client, self._toolbox, cache=self._cache)
             self._agents[spec.name] = agent
             self._permits[spec.name] = asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight))
             self._runners[spec.name] = TrialRunner(agent, spec.digest, self._grader, self._place.name)

@@ -146,6 +146,8 @@ class RunConfig(Frozen):
     """Where runs are kept; `runs` in the current directory when left out."""
     run_id: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")
     pool: PoolName = "auto"
+    cache: str | None = Field(default=None, min_length=1)
+    """Where answers of models are kept and looked up: any run that asks the same again gets the same answer, free."""
     sandbox: SandboxConfig = SandboxConfig()
     max_error_share: float = Field(default=0, ge=0, le=1)
     """The share of error rows up to which a finished run exits 0."""
@@ -254,8 +256,9 @@ def _located(config: RunConfig, folder: Path) -> RunConfig:
         else model
         for model in config.models
     ]
-    out = at(config.out) if config.out else None
-    return config.model_copy(update={"release": at(config.release), "out": out, "models": tuple(models)})
+    places = {"out": config.out, "cache": config.cache}
+    located = {name: at(location) for name, location in places.items() if location}
+    return config.model_copy(update={"release": at(config.release), "models": tuple(models)} | located)
 
 
 def explain(error: ErrorDetails, shape: type[Frozen]) -> str:
