@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 from trunchray.core.agent import Mock, ModelAgent
+from trunchray.core.budget import Spend
 from trunchray.core.plan import make_plan
-from trunchray.core.receipt import Counts, Mark, Receipt
+from trunchray.core.receipt import Counts, Mark, Marks, Receipt
 from trunchray.core.run import RunSpec
 from trunchray.engine.progress import Progress
 
@@ -46,6 +47,23 @@ def test_commits_of_another_plan_are_left_out():
 
 def test_counts_of_rows():
     """Rows are counted by outcome, and their tokens added."""
-    marks = [Mark("passed", 3), Mark("error", 0), Mark("error", 0, retryable=True), Mark("passed", 4)]
-    assert Counts.of(marks) == Counts(passed=2, error=2, tokens=7, retryable=1)
+    marks = [Mark("passed", 3, cost=5), Mark("error", 0), Mark("error", 0, retryable=True), Mark("passed", 4, cost=6)]
+    assert Counts.of(marks) == Counts(passed=2, error=2, tokens=7, retryable=1, cost=11)
     assert (Counts(passed=1, tokens=2) + Counts(failed=3)).rows == 4
+
+
+def test_replaced_rows_were_paid_for_too():
+    """A row that was asked again counts as the newer one says, and costs what both did."""
+    marks = Marks()
+    marks.put("k", Mark("error", 3, retryable=True, cost=30))
+    marks.put("k", Mark("passed", 4, cost=40))
+    counts = Counts.of(marks.newest.values())
+    whole = Receipt(shard="s", attempt=1, parts=(), keys_digest="", counts=counts, replaced=marks.replaced)
+    assert counts == Counts(passed=1, tokens=4, cost=40)
+    assert Receipt.model_validate_json(whole.model_dump_json()).spent == Spend(70, 7)
+
+
+def test_receipts_without_costs_can_be_read():
+    """A commit of a version that did not write costs down cost nothing, as far as it says."""
+    old = {"shard": "s", "attempt": 1, "parts": [], "keys_digest": "", "counts": {"passed": 2, "tokens": 9}}
+    assert Receipt.model_validate(old).spent == Spend(0, 9)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
+from trunchray.core.budget import nanodollars
 from trunchray.core.receipt import Mark
 from trunchray.core.report import CountedRow
 from trunchray.core.trial import Result, Step, Trace, Usage
@@ -165,7 +166,8 @@ def marks(table: Rows) -> list[tuple[str, Mark]]:
         for read, written, saved in zip(input_tokens, output_tokens, saved_tokens, strict=True)
     ]
     again = [retryable is True for retryable in _fields(table, "failure")[3]]
-    found = map(Mark, table.column("outcome").to_pylist(), tokens, again)
+    costs = map(nanodollars, table.column("cost_usd").to_pylist())
+    found = map(Mark, table.column("outcome").to_pylist(), tokens, again, costs)
     return list(zip(_keys(table), found, strict=True))
 
 

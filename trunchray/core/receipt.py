@@ -3,47 +3,76 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from pydantic import Field
 
+from trunchray.core.budget import Spend
 from trunchray.core.frozen import Frozen
 from trunchray.core.trial import Outcome
 
 
 class Mark(NamedTuple):
-    """What a receipt keeps of a row. `retryable`: an error that asking again could mend."""
+    """What a receipt keeps of a row. `retryable`: an error that asking again could mend; `cost` is in nano-dollars."""
 
     outcome: Outcome
     tokens: int
     retryable: bool = False
+    cost: int = 0
+
+    @property
+    def spent(self) -> Spend:
+        return Spend(self.cost, self.tokens)
 
 
 class Counts(Frozen):
-    """Rows by outcome, and the tokens they used. `retryable` of the errors could be mended by asking again."""
+    """Rows by outcome, and what they cost. `retryable` of the errors could be mended by asking again."""
 
     passed: int = 0
     failed: int = 0
     error: int = 0
     tokens: int = 0
+    """Read and written by the model."""
     retryable: int = 0
+    cost: int = 0
+    """Nano-dollars (see `core.budget`); a row whose price is unknown adds none."""
 
     @property
     def rows(self) -> int:
         return self.passed + self.failed + self.error
 
+    @property
+    def spent(self) -> Spend:
+        return Spend(self.cost, self.tokens)
+
     @classmethod
     def of(cls, marks: Iterable[Mark]) -> Self:
         """The counts of rows."""
-        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0, "retryable": 0}
+        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0, "retryable": 0, "cost": 0}
         for mark in marks:
             counts[mark.outcome] += 1
             counts["tokens"] += mark.tokens
             counts["retryable"] += mark.retryable
+            counts["cost"] += mark.cost
         return cls(**counts)
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields})
+
+
+@dataclass(slots=True)
+class Marks:
+    """The rows of a shard by trial key, the newest of each, and what the ones before them had cost."""
+
+    newest: dict[str, Mark] = field(default_factory=dict[str, Mark])
+    replaced: Spend = field(default_factory=Spend)
+
+    def put(self, key: str, mark: Mark) -> None:
+        """A row that came later replaces the one before, which was paid for nonetheless."""
+        if before := self.newest.get(key):
+            self.replaced += before.spent
+        self.newest[key] = mark
 
 
 class PartRef(Frozen):
@@ -64,9 +93,16 @@ class Receipt(Frozen):
     """Of the set of trial keys that the parts hold: equal to the plan's when the shard is whole."""
     counts: Counts
     """Of the rows that count."""
+    replaced: Spend = Spend()
+    """What rows had cost that newer ones replace: paid for, but counted nowhere else."""
     missing: int = Field(default=0, ge=0)
     """Planned trials that no part holds."""
     damaged: tuple[str, ...] = ()
     """Stored parts that could not be read and were left out."""
     warnings: tuple[str, ...] = ()
     """What its worker got over by itself."""
+
+    @property
+    def spent(self) -> Spend:
+        """All that was paid for the shard, as far as its parts tell."""
+        return self.counts.spent + self.replaced

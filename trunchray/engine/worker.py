@@ -28,10 +28,11 @@ from trunchray.adapters.store import Store
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec
+from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
-from trunchray.core.receipt import Counts, Mark, PartRef, Receipt
-from trunchray.core.trial import Trial
+from trunchray.core.receipt import Counts, Mark, Marks, PartRef, Receipt
+from trunchray.core.trial import Result, Trial
 from trunchray.engine.shelf import Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
@@ -67,7 +68,7 @@ class Place:
 class _InWork:
     """A shard that is being run: the rows it has so far, and the trials that are under way."""
 
-    rows: dict[str, Mark]
+    rows: Marks
     in_flight: int = 0
 
 
@@ -118,7 +119,8 @@ class Worker:
         try:
             runner, permits = self._runner(shard.agent), self._permits[shard.agent.name]
             async with Shelf(self._folder, shard_id) as shelf:
-                owed = [trial for trial in shard.trials() if trial.key not in rows or rows[trial.key].retryable]
+                stored = rows.newest
+                owed = [trial for trial in shard.trials() if trial.key not in stored or stored[trial.key].retryable]
                 await self._all(self._one(trial, runner, permits, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
@@ -126,9 +128,10 @@ class Worker:
             shard=shard_id,
             attempt=attempt,
             parts=(*kept, *shelf.parts),
-            keys_digest=keys_digest(rows),
-            counts=Counts.of(rows.values()),
-            missing=len(shard.case_ids) - len(rows),
+            keys_digest=keys_digest(rows.newest),
+            counts=Counts.of(rows.newest.values()),
+            replaced=rows.replaced,
+            missing=len(shard.case_ids) - len(rows.newest),
             damaged=tuple(damaged),
             warnings=self._cache.warnings if self._cache else (),
         )
@@ -137,7 +140,7 @@ class Worker:
         """For each shard in work the rows it has so far, and how many of its trials are in flight."""
         # Copied first: the driver may ask from another thread.
         return {
-            shard: (Counts.of(tuple(work.rows.values())), work.in_flight)
+            shard: (Counts.of(tuple(work.rows.newest.values())), work.in_flight)
             for shard, work in tuple(self._in_work.items())
         }
 
@@ -175,8 +178,7 @@ class Worker:
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
-        tokens = result.trace.spent_tokens if result.trace else 0
-        work.rows[trial.key] = Mark(result.outcome, tokens, bool(result.failure and result.failure.retryable))
+        work.rows.put(trial.key, _mark(result))
 
     async def _all(self, trials: Iterable[Any]) -> None:
         """Run the trials to their ends, then raise what broke one of them down; a stopped one is just not run."""
@@ -201,11 +203,11 @@ class Worker:
             self._runners[spec.name] = TrialRunner(agent, spec.digest, self._grader, self._place.name)
         return self._runners[spec.name]
 
-    def _stored(self, shard: Shard) -> tuple[list[PartRef], dict[str, Mark], list[str]]:
+    def _stored(self, shard: Shard) -> tuple[list[PartRef], Marks, list[str]]:
         """The shard's readable parts, the planned rows they hold, and the paths of unreadable ones."""
         planned = set(shard.trial_keys())
         kept: list[PartRef] = []
-        rows: dict[str, Mark] = {}
+        rows = Marks()
         damaged: list[str] = []
         last = self._folder.last_commit(shard.id)
         committed = {part.path: part.sha256 for part in last.parts} if last else {}
@@ -225,8 +227,16 @@ class Worker:
                 damaged.append(path)
                 continue
             kept.append(PartRef(path=path, rows=len(found), sha256=sha))
-            rows |= {key: mark for key, mark in found if key in planned}
+            for key, mark in found:
+                if key in planned:
+                    rows.put(key, mark)
         return kept, rows, damaged
+
+
+def _mark(result: Result) -> Mark:
+    trace, failure = result.trace, result.failure
+    tokens, cost = (trace.spent_tokens, nanodollars(trace.cost_usd)) if trace else (0, 0)
+    return Mark(result.outcome, tokens, bool(failure and failure.retryable), cost)
 
 
 def _tools(release: StoredRelease) -> Mapping[str, Tool]:
