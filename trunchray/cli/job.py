@@ -90,7 +90,9 @@ def prepare(
     require(config.sandbox.require)
     cache = Store(config.cache).uri if config.cache else None
     release = _release(config.release, place)
-    agents = build_agents(config.models, recorded, limits=config.limits, release_limits=release.release.limits)
+    agents = build_agents(
+        config.models, recorded, limits=config.limits, release_limits=release.release.limits, quotas=config.quotas
+    )
     selection = config.select.model_copy(update={"sample": sample} if sample else {})
     _note_small(selection, release, note)
     spec = _spec(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from trunchray.core.digest import digest
 from trunchray.core.frozen import Frozen
@@ -23,6 +23,16 @@ class Limits(Frozen):
     max_tool_calls: int = Field(default=20, ge=0)
     max_output_tokens: int = Field(default=4096, ge=1)
     """Tokens the model may write in one call."""
+    wall: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Seconds a trial may spend in model calls and tools; waits for a rate limit do not count. None: no limit."""
+
+    @model_serializer(mode="wrap")
+    def _wall_when_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
+        """Left out when None, so that digests are those of limits that had no such field."""
+        shown: dict[str, JsonValue] = handler(self)
+        if self.wall is None:
+            shown.pop("wall", None)
+        return shown
 
 
 class Price(Frozen):
@@ -32,11 +42,26 @@ class Price(Frozen):
     output: float = Field(ge=0)
 
 
+class Quota(Frozen):
+    """What a provider allows the models that share it, under a name of ours. None: without limit."""
+
+    name: str = Field(min_length=1)
+    requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Read and written."""
+    max_in_flight: int | None = Field(default=None, ge=1)
+    """Requests of all its models together."""
+
+
 class Pacing(Frozen):
     """How requests to one model are paced and repeated. All times are in seconds."""
 
     max_in_flight: int = Field(default=128, ge=1)
     """Trials in flight in the whole run, shared out over the workers."""
+    requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """None: without limit, or as its quota says."""
+    tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """Read and written; None likewise."""
     timeout: float = Field(default=120, gt=0)
     """One request."""
     deadline: float = Field(default=600, gt=0)
@@ -128,6 +153,8 @@ class ModelAgent(Frozen):
     """The environment variable that holds the key; the key itself is read where requests are made."""
     price: Price | None = None
     pacing: Pacing = Pacing()
+    quota: Quota | None = None
+    """The quota it shares with other models; None when it has one to itself, as `pacing` says."""
 
     @property
     def digest(self) -> str:

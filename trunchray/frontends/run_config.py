@@ -23,6 +23,7 @@ from trunchray.core.agent import (
     ModelAgent,
     Pacing,
     Price,
+    Quota,
     ScriptedCall,
     ScriptedReply,
 )
@@ -45,6 +46,7 @@ class SomeLimits(Frozen):
     max_steps: int | None = Field(default=None, ge=1)
     max_tool_calls: int | None = Field(default=None, ge=0)
     max_output_tokens: int | None = Field(default=None, ge=1)
+    wall: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     def over(self, limits: Limits) -> Limits:
         return limits.model_copy(update=self.model_dump(exclude_none=True))
@@ -81,6 +83,8 @@ class ModelConfig(Frozen):
     limits: SomeLimits = SomeLimits()
     price: Price | None = None
     pacing: Pacing = Pacing()
+    quota: str | None = None
+    """The name of the entry of the run's `quotas` that it shares with other models."""
     mock: MockConfig | None = None
 
     @property
@@ -120,8 +124,25 @@ class ModelConfig(Frozen):
             raise ValueError("mock/script needs mock: {script: [{text: …}, …]}")
         return self
 
+    @model_validator(mode="after")
+    def _one_rate(self) -> ModelConfig:
+        own = [name for name in ("requests_per_minute", "tokens_per_minute") if getattr(self.pacing, name) is not None]
+        if self.quota is not None and own:
+            raise ValueError(
+                f"model {self.label!r} has both quota {self.quota!r} and pacing.{own[0]}; say rates in one of them"
+            )
+        return self
+
 
 _KEY_HINT = "names an environment variable, such as OPENAI_API_KEY; the key itself does not belong into a config"
+
+
+class QuotaConfig(Frozen):
+    """What a provider allows all models together that name this quota; what is left out is not limited."""
+
+    requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    max_in_flight: int | None = Field(default=None, ge=1)
 
 
 class SandboxConfig(Frozen):
@@ -137,6 +158,8 @@ class RunConfig(Frozen):
     release: str = Field(min_length=1)
     """A release's URI, or the path of an authoring repository."""
     models: tuple[ModelConfig, ...]
+    quotas: dict[str, QuotaConfig] = {}
+    """Limits that models share, by a name that models give as their `quota`."""
     attempts: int = Field(default=1, ge=1, le=1000)
     select: Selection = Selection()
     limits: SomeLimits = SomeLimits()
@@ -161,6 +184,14 @@ class RunConfig(Frozen):
             if count > 1:
                 raise ValueError(f"{count} models are named {name!r}; give each its own name")
         return models
+
+    @model_validator(mode="after")
+    def _quotas_are_known(self) -> RunConfig:
+        for model in self.models:
+            if model.quota is not None and model.quota not in self.quotas:
+                known = nearest(model.quota, self.quotas) or "; write it under quotas, beside models"
+                raise ValueError(f"model {model.label!r}: there is no quota {model.quota!r}{known}")
+        return self
 
 
 def read_run_config(path: Path) -> RunConfig:
@@ -209,13 +240,21 @@ def read_recorded(models: Sequence[ModelConfig]) -> dict[str, bytes]:
 
 
 def build_agents(
-    models: Sequence[ModelConfig], recorded: Mapping[str, bytes], *, limits: SomeLimits, release_limits: Limits
+    models: Sequence[ModelConfig],
+    recorded: Mapping[str, bytes],
+    *,
+    limits: SomeLimits,
+    release_limits: Limits,
+    quotas: Mapping[str, QuotaConfig] | None = None,
 ) -> tuple[ModelAgent, ...]:
     """The agents of a run: a model's limits replace the run's, which replace the release's."""
-    return tuple(_agent(model, recorded, limits.over(release_limits)) for model in models)
+    named = {name: Quota(name=name, **dict(quota)) for name, quota in (quotas or {}).items()}
+    return tuple(_agent(model, recorded, limits.over(release_limits), named) for model in models)
 
 
-def _agent(model: ModelConfig, recorded: Mapping[str, bytes], limits: Limits) -> ModelAgent:
+def _agent(
+    model: ModelConfig, recorded: Mapping[str, bytes], limits: Limits, quotas: Mapping[str, Quota]
+) -> ModelAgent:
     base_url, api_key_env = resolve(model.id, model.base_url, model.api_key_env)
     return ModelAgent(
         name=model.label,
@@ -226,6 +265,7 @@ def _agent(model: ModelConfig, recorded: Mapping[str, bytes], limits: Limits) ->
         limits=model.limits.over(limits),
         price=model.price,
         pacing=model.pacing,
+        quota=quotas[model.quota] if model.quota is not None else None,
         mock=_mock(model.mock or MockConfig(), recorded) if is_mock(model.id) else None,
     )
 
@@ -318,4 +358,6 @@ def _known(place: Location, shape: type[Frozen]) -> list[str]:
         "sandbox": SandboxConfig,
     }  # fmt: skip
     names = [part for part in place if isinstance(part, str)]
+    if len(place) == 2 and place[0] == "quotas":
+        return list(QuotaConfig.model_fields)
     return list(shapes.get(names[-1], shape).model_fields if names else shape.model_fields)
