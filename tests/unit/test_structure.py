@@ -22,6 +22,8 @@ OWNERS = {
     "pyarrow": "adapters/parts.py",
     "aiohttp": "adapters/models/",
     "yarl": "adapters/models/",
+    "litellm": "adapters/models/litellm.py",
+    "httpx": "adapters/models/litellm.py",  # what litellm sends through
     "deno": "adapters/sandbox/",
     "yaml": "frontends/",  # configs and lockfiles are read by different rules
     "rfc8785": "core/digest.py",
