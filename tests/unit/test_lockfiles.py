@@ -66,16 +66,19 @@ __metadata:
 "function-bind@npm:1.1.1":
   version: 1.1.1
   resolution: "function-bind@npm:1.1.1"
+  checksum: 10c0/aa
 
 "has@npm:^1.0.0, has@npm:^1.0.1":
   version: 1.0.3
   resolution: "has@npm:1.0.3"
   dependencies:
     function-bind: "npm:^1.1.1"
+  checksum: 10c0/bb
 
 "typescript@npm:^5":
   version: 5.0.0
   resolution: "typescript@npm:5.0.0"
+  conditions: os=linux
 
 "typescript@patch:typescript@npm%3A^5#optional!builtin<compat/typescript>":
   version: 5.0.0
@@ -91,7 +94,8 @@ __metadata:
     assert lock.kind == "yarn-berry/8"
     assert lock.pin("", "has", "^1.0.0") == Pin("has", "1.0.3", "^1.0.0")
     assert lock.packages["has", "1.0.3"].edges == {"function-bind": ("function-bind", "1.1.1")}
-    assert lock.packages["typescript", "5.0.0"] == Package()
+    assert lock.packages["typescript", "5.0.0"] == Package(os=("linux",))
+    assert not lock.hashed
 
 
 @pytest.mark.parametrize(
@@ -123,6 +127,36 @@ __metadata:
             b'{"lockfileVersion": 1, "packages": {"x": ["x@github:a/b#c"]}}',
             "'x@github:a/b#c' does not come from the registry",
         ),
+        (
+            "package-lock.json",
+            npm({"node_modules/x": {"version": "1.0.0", "integrity": "sha256-x"}}),
+            "does not pin the content of 'x', which has no integrity of SHA-512 or SHA-1; remove the lockfile",
+        ),
+        (
+            "pnpm-lock.yaml",
+            b"lockfileVersion: '9.0'\npackages: {x@1.0.0: {resolution: {tarball: t}}}",
+            "has no integrity of SHA-512 or SHA-1; remove the lockfile and `node_modules`, and make it again with pnpm",
+        ),
+        ("pnpm-lock.yaml", b"lockfileVersion: '9.0'\nimporters: {../x: {}}", "has a member '../x', which lies outside"),
+        (
+            "pnpm-lock.yaml",
+            b"lockfileVersion: '9.0'\npackages: {x@1.0.0: {resolution: {type: git, commit: c}}}",
+            "'x@1.0.0' does not come from the registry",
+        ),
+        ("yarn.lock", b'x@^1:\n  version "1.0.0"\n  resolved "https://h/x.tgz"\n', "make it again with yarn"),
+        (
+            "yarn.lock",
+            b'#\n__metadata:\n  version: 8\n"x@npm:^1":\n  version: 1.0.0\n  resolution: "x@npm:1.0.0"\n',
+            "does not pin the content of 'x', which has no checksum; remove the lockfile",
+        ),
+        ("bun.lock", b'{"lockfileVersion": 1, "packages": {"x": ["x@1.0.0"]}}', "make it again with bun"),
+        ("deno.lock", b'{"version": "5", "npm": {"x@1.0.0": {}}}', "make it again with deno"),
+        (
+            "package-lock.json",
+            npm({"node_modules/x": {"name": "../x", "version": "1.0.0", "integrity": "sha512-x"}}),
+            "holds '../x', which cannot be a package",
+        ),
+        ("package-lock.json", npm({"/etc": {}}), "has a member '/etc', which lies outside of its folder"),
         ("bun.lockb", b"\0", "is a binary lockfile; run `bun install --save-text-lockfile`"),
         ("deno.lock", b'{"version": "3"}', "has version '3', and only 4 and 5 are honoured"),
         ("deno.lock", b'{"version": "5", "jsr": {"@std/x@1": {}}}', "holds modules of 'jsr'"),
@@ -133,6 +167,12 @@ def test_what_is_not_honoured_is_refused(name, content, message):
     with pytest.raises(LockRefused) as refused:
         read_lock(name, content)
     assert message in str(refused.value)
+
+
+def test_yarn_lock_with_hashes_in_addresses():
+    """Where old versions of Yarn have no integrity, the SHA-1 in the address pins a package."""
+    lock = read_lock("yarn.lock", b'x@^1:\n  version "1.0.0"\n  resolved "https://h/x.tgz#' + b"0" * 40 + b'"\n')
+    assert lock.packages["x", "1.0.0"].hashes == {"sha1-AAAAAAAAAAAAAAAAAAAAAAAAAAA="}
 
 
 def test_several_lockfiles_are_refused(tmp_path):
@@ -230,6 +270,7 @@ def test_what_packages_import_is_as_locked(name):
         "https://h/a.tgz",
         "jsr:@std/x",
         "patch:x",
+        "npm:../../x@1",
     ],
 )
 def test_refused_specifiers(specifier):
@@ -238,7 +279,8 @@ def test_refused_specifiers(specifier):
 
 
 @pytest.mark.parametrize(
-    "specifier", ["^1.0.0", "*", "latest", "npm:zod@3", "workspace:*", "catalog:", "file:../x", "1 || 2"]
+    "specifier",
+    ["^1.0.0", "*", "latest", "npm:zod@3", "npm:@a/b", "npm:^1.0.0", "workspace:*", "catalog:", "file:../x", "1 || 2"],
 )
 def test_accepted_specifiers(specifier):
     """Ranges, tags, aliases, and other folders of the repository are."""

@@ -115,6 +115,22 @@ WITHOUT_HASHES = "6fd1462d6c127ed543de3d460468a15bbe5fc758d318a18780dcd35666e813
 """The same where the lockfile has no hashes that the registry knows."""
 
 
+def test_checksums_of_yarn_are_doubted(make, cache):
+    """A lockfile that pins versions alone is honoured, and the release says what it does not pin."""
+    release = compile_benchmark(make(yarn__lock=BERRY)).release
+    assert [line.partition(":")[0] for line in release.warnings if "not what is in them" in line] == ["yarn.lock"]
+
+
+def test_hashes_in_addresses_are_verified(make, cache):
+    """An old yarn.lock has SHA-1 only, behind addresses; it pins packages all the same."""
+    good = "a56899d3ea3c9bab874bb9773b7c5ede92f4895d"
+    integrity = f"  integrity {HASHES['function-bind']}\n"
+    old = YARN.replace(integrity, f'  resolved "{CLOSED}f.tgz#{good}"\n')
+    assert compile_benchmark(make(yarn__lock=old)).release.dependencies.state == "locked"
+    with pytest.raises(AuthoringError, match=r"yarn.lock: has another hash for function-bind 1.1.1"):
+        compile_benchmark(make("tampered", yarn__lock=old.replace(good, "0" * 40)))
+
+
 def test_the_second_compilation_needs_no_network(make, cache, monkeypatch):
     """What was installed once is used again, even where the registry cannot be reached and as another user."""
     first = compile_benchmark(make(package_lock__json=package_lock()))

@@ -1,6 +1,7 @@
 """`yarn.lock` of Yarn 2 and newer: YAML, with entries by `<dependency>@npm:<range>` and for every member.
 
-Its checksums are those of Yarn's own archives, so that only names and versions can be compared with what is installed.
+Its checksums are those of Yarn's own archives, which nobody but Yarn makes, so that only names and versions can be
+compared with what is installed.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, PackageId, Pin
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, PackageId, Pin, edges, unpinned
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
 
@@ -22,7 +23,7 @@ def read_berry_lock(content: bytes) -> Lock:
     """The lock in a `yarn.lock` with `__metadata`.
 
     Raises:
-        LockRefused: it holds something that does not come from the registry.
+        LockRefused: it holds something that does not come from the registry, or that has no checksum.
         ValueError: it is not YAML.
     """
     data: dict[str, Any] = read_yaml(content)
@@ -42,7 +43,7 @@ def read_berry_lock(content: bytes) -> Lock:
         "" if folder == "." else folder: dict(_pins(entry, installed, names=_names(members)))
         for folder, entry in members.items()
     }
-    return Lock(f"yarn-berry/{version}", _packages(data, installed, pins.get("", {})), pins)
+    return Lock(f"yarn-berry/{version}", _packages(data, installed, pins.get("", {})), pins, hashed=False)
 
 
 def _names(members: Mapping[str, Any]) -> set[str]:
@@ -71,6 +72,9 @@ def _pin(dependency: str, asked: str, entry: Mapping[str, Any]) -> Pin:
     name, resolved = _split(str(entry["resolution"]))
     if ":" in resolved:
         raise LockRefused(f"{dependency!r} resolves to {entry['resolution']!r}, which is not in the registry")
+    # Yarn has no checksum for what it did not fetch, because it is for other machines.
+    if not (entry.get("checksum") or entry.get("conditions")):
+        raise unpinned(dependency, "checksum", "yarn")
     return Pin(name, resolved, asked)
 
 
@@ -103,14 +107,14 @@ def _packages(
         package_id = _split(str(entry["resolution"]))
         if package_id in found:
             wanted = entry.get("dependencies") or {}
-            edges = {name: _found(name, _plain(str(asked)), installed) for name, asked in wanted.items()}
+            own = {name: _found(name, _plain(str(asked)), installed) for name, asked in wanted.items()}
             peers = {
                 name: root.get(name) or _found(name, "", installed) for name in entry.get("peerDependencies") or {}
             }
             meta = entry.get("dependenciesMeta") or {}
             conditions = str(entry.get("conditions") or "")
             found[package_id] = Package(
-                edges={name: (pin.name, pin.version) for name, pin in (peers | edges).items() if pin and not pin.link},
+                edges=edges(peers | own),
                 optional=frozenset(name for name, each in meta.items() if each.get("optional")),
                 os=tuple(re.findall(r"\bos=([\w!]+)", conditions)),
                 cpu=tuple(re.findall(r"\bcpu=([\w!]+)", conditions)),

@@ -18,12 +18,15 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     Package,
     PackageId,
     Pin,
+    edges,
     hashes,
     machines,
+    refuse_patches,
+    refuse_unpinned,
     split_id,
 )
+from trunchray.frontends.benchmark.dependencies.manifest import SECTIONS
 
-_SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _string_or_comma = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[}\]])')
 
 
@@ -38,16 +41,13 @@ def read_bun_lock(content: bytes) -> Lock:
     version = data.get("lockfileVersion")
     if version not in (1, 2):
         raise LockRefused(f"has lockfileVersion {version!r}, and only 1 and 2 are honoured; run `bun install` again")
-    if data.get("patchedDependencies"):
-        raise LockRefused(
-            f"patches {', '.join(sorted(data['patchedDependencies']))}, which is not supported; depend on published "
-            "versions, or copy the code into the repository"
-        )
+    refuse_patches(data)
     entries = {key: _pin(key, entry[0]) for key, entry in data["packages"].items()}
     packages: dict[PackageId, Package] = {}
     for key, pin in entries.items():
         if not pin.link:
             packages.setdefault((pin.name, pin.version), _package(key, data["packages"][key], entries))
+    refuse_unpinned(packages, "bun")
     members: dict[str, Any] = data["workspaces"]
     pins = {folder: dict(_pins(member, entries)) for folder, member in members.items()}
     return Lock(f"bun/{version}", packages, pins)
@@ -63,7 +63,7 @@ def _pin(key: str, resolved: str) -> Pin:
 
 
 def _pins(member: Mapping[str, Any], entries: Mapping[str, Pin]) -> Iterator[tuple[str, Pin]]:
-    for section in _SECTIONS:
+    for section in SECTIONS:
         for dependency, asked in member.get(section, {}).items():
             if pin := _resolved(str(member.get("name")), dependency, entries):
                 yield dependency, Pin(pin.name, pin.version, asked, pin.link)
@@ -74,8 +74,9 @@ def _package(key: str, entry: list[Any], entries: Mapping[str, Pin]) -> Package:
     optional = about.get("optionalDependencies", {})
     wanted = {**about.get("peerDependencies", {}), **optional, **about.get("dependencies", {})}
     found = {name: _resolved(key, name, entries) for name in wanted}
-    edges = {name: (pin.name, pin.version) for name, pin in found.items() if pin and not pin.link}
-    return Package(hashes(entry[-1]), edges, frozenset(optional), machines(about.get("os")), machines(about.get("cpu")))
+    return Package(
+        hashes(entry[-1]), edges(found), frozenset(optional), machines(about.get("os")), machines(about.get("cpu"))
+    )
 
 
 def _resolved(key: str, dependency: str, entries: Mapping[str, Pin]) -> Pin | None:

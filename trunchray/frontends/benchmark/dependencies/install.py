@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,8 +18,8 @@ from trunchray.core.digest import canonical, sha256
 from trunchray.core.release import Dependencies
 from trunchray.errors import AuthoringError, UsageError
 from trunchray.frontends.benchmark.dependencies.comparison import differences, installed, misplaced
+from trunchray.frontends.benchmark.dependencies.deno_lock import read_deno_lock
 from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused
-from trunchray.frontends.benchmark.dependencies.lockfiles import read_lock
 from trunchray.frontends.benchmark.dependencies.package_cache import PackageCache, Record
 from trunchray.frontends.benchmark.dependencies.project import Project, find_project, place_of
 from trunchray.frontends.benchmark.dependencies.request import Request, request
@@ -56,7 +57,7 @@ def install(stage: Stage) -> Installed:
         raise UsageError(
             f"cannot install packages in the cache {cache_directory()} ({e}); set TRUNCHRAY_CACHE to another directory"
         ) from e
-    return Installed(_described(project, record), () if project.lock else (_unlocked(project),))
+    return Installed(_described(project, record), tuple(_doubts(project)))
 
 
 def _locked(project: Project, wanted: Request) -> Record:
@@ -101,7 +102,7 @@ def _install(project: Project, wanted: Request, folder: Path) -> Record:
         raise AuthoringError([where.problem(_failed(outcome.said))])
     lockfile = folder / "deno.lock"
     try:
-        resolved = read_lock("deno.lock", lockfile.read_bytes()) if lockfile.is_file() else Lock("none", {})
+        resolved = read_deno_lock(lockfile.read_bytes()) if lockfile.is_file() else Lock("none", {})
     except LockRefused as e:
         raise AuthoringError([where.problem(str(e))]) from e
     if project.lock:
@@ -141,12 +142,21 @@ def _failed(said: str) -> str:
     )
 
 
-def _unlocked(project: Project) -> str:
-    message = (
-        "has dependencies but no lockfile, so compiling it another day may give another release; run "
-        "`npm install --package-lock-only` and commit package-lock.json"
-    )
-    return str(project.place(project.package).problem(message))
+def _doubts(project: Project) -> Iterator[str]:
+    """What about the packages another day, or another registry, could change in silence."""
+    if project.lock is None:
+        message = (
+            "has dependencies but no lockfile, so compiling it another day may give another release; run "
+            "`npm install --package-lock-only` and commit package-lock.json"
+        )
+        yield str(project.place(project.package).problem(message))
+    elif not project.lock.hashed:
+        message = (
+            "pins versions, but not what is in them: its checksums are of archives that only Yarn makes, so what the "
+            "npm registry has under these versions is taken as it is; commit a package-lock.json in its place to pin "
+            "the content, too"
+        )
+        yield str(_lockfile_place(project).problem(message))
 
 
 def _described(project: Project, record: Record) -> Dependencies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 
 class LockRefused(Exception):
@@ -40,7 +40,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One locked package. `hashes` are none where the lockfile has none that can be compared.
+    """One locked package. `hashes` are of its tarball, none where the lockfile has none that can be verified.
 
     `edges` are the packages that its imports lead to, by the name it imports; those in `optional` may be absent. `os`
     and `cpu` are the machines that can use it, empty for all.
@@ -58,14 +58,16 @@ class Lock:
     """A lockfile in one form.
 
     `kind` is for example "package-lock/3". `pins` are by member, a folder relative to the lockfile ("" for its own),
-    and by dependency; a lockfile that does not know members has `ranges` instead, by `<dependency>@<range>`. `own` is
-    the text of Deno's own lockfile, which Deno enforces itself.
+    and by dependency; a lockfile that does not know members has `ranges` instead, by `<dependency>@<range>`. `hashed`
+    tells whether it pins what is in packages, and not their versions alone. `own` is the text of Deno's own lockfile,
+    which Deno enforces itself.
     """
 
     kind: str
     packages: Mapping[PackageId, Package]
     pins: Mapping[str, Mapping[str, Pin]] = field(default_factory=dict)
     ranges: Mapping[str, Pin] = field(default_factory=dict)
+    hashed: bool = True
     own: bytes | None = None
 
     def pin(self, member: str, dependency: str, asked: str) -> Pin | None:
@@ -89,8 +91,37 @@ def split_id(text: str) -> PackageId:
 
 
 def hashes(text: object) -> frozenset[str]:
-    """The hashes of an `integrity` field, which may hold several, or none."""
-    return frozenset(text.split()) if isinstance(text, str) else frozenset()
+    """The hashes of an `integrity` field that Deno can verify; there may be several, or none."""
+    found = text.split() if isinstance(text, str) else []
+    return frozenset(each for each in found if each.startswith(("sha512-", "sha1-")))
+
+
+def edges(pins: Mapping[str, Pin | None]) -> dict[str, PackageId]:
+    """What the imports of a package lead to: of its pins those that were found, and are no folders."""
+    return {name: (pin.name, pin.version) for name, pin in pins.items() if pin and not pin.link}
+
+
+def refuse_patches(data: Mapping[str, Any]) -> None:
+    """Raises `LockRefused` when a lockfile's `patchedDependencies` change what the registry has."""
+    if data.get("patchedDependencies"):
+        raise LockRefused(
+            f"patches {', '.join(sorted(data['patchedDependencies']))}, which is not supported; depend on published "
+            "versions, or copy the code into the repository"
+        )
+
+
+def refuse_unpinned(packages: Mapping[PackageId, Package], manager: str) -> None:
+    """Raises `LockRefused` unless every package has a hash: without one, what is installed may change in silence."""
+    for (name, _), package in packages.items():
+        if not package.hashes:
+            raise unpinned(name, "integrity of SHA-512 or SHA-1", manager)
+
+
+def unpinned(name: str, what: str, manager: str) -> LockRefused:
+    return LockRefused(
+        f"does not pin the content of {name!r}, which has no {what}; remove the lockfile and `node_modules`, and make "
+        f"it again with {manager}"
+    )
 
 
 def machines(value: object) -> tuple[str, ...]:

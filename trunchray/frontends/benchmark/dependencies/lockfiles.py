@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import posixpath
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from trunchray.frontends.benchmark.dependencies.berry_lock import is_berry, read_berry_lock
 from trunchray.frontends.benchmark.dependencies.bun_lock import read_bun_lock
 from trunchray.frontends.benchmark.dependencies.deno_lock import read_deno_lock
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused
+from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, refuse_unpinned
 from trunchray.frontends.benchmark.dependencies.npm_lock import read_npm_lock
 from trunchray.frontends.benchmark.dependencies.pnpm_lock import read_pnpm_lock
+from trunchray.frontends.benchmark.dependencies.specifier import is_package_name
 from trunchray.frontends.benchmark.dependencies.yarn_lock import read_yarn_lock
+from trunchray.frontends.benchmark.position import shown
 
 
 def _read_any_yarn_lock(content: bytes) -> Lock:
     return read_berry_lock(content) if is_berry(content) else read_yarn_lock(content)
+
+
+def _read_own_deno_lock(content: bytes) -> Lock:
+    lock = read_deno_lock(content)
+    refuse_unpinned(lock.packages, "deno")
+    return lock
 
 
 def _binary(_: bytes) -> Lock:
@@ -29,7 +38,7 @@ _READERS: dict[str, Callable[[bytes], Lock]] = {
     "yarn.lock": _read_any_yarn_lock,
     "bun.lock": read_bun_lock,
     "bun.lockb": _binary,
-    "deno.lock": read_deno_lock,
+    "deno.lock": _read_own_deno_lock,
 }
 
 
@@ -48,15 +57,30 @@ def lockfile_in(folder: Path) -> str | None:
 
 
 def read_lock(name: str, content: bytes) -> Lock:
-    """The lock in a file of this name.
+    """The lock in a file of this name, as its authors committed it.
 
     Raises:
         LockRefused: it is not honoured, or cannot be read.
     """
     try:
-        return _READERS[name](content)
+        lock = _READERS[name](content)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as e:
         detail = (
             str(e) if isinstance(e, ValueError) and str(e).startswith("is not") else "has not the form of a lockfile"
         )
         raise LockRefused(f"{detail}; write it anew with its package manager, and commit it") from e
+    _refuse_strange(name for name, _ in lock.packages)
+    _refuse_outside(lock.pins)
+    return lock
+
+
+def _refuse_strange(names: Iterable[str]) -> None:
+    for name in names:
+        if not is_package_name(name):
+            raise LockRefused(f"holds {shown(name)}, which cannot be a package; write it anew with its package manager")
+
+
+def _refuse_outside(members: Iterable[str]) -> None:
+    for member in members:
+        if posixpath.isabs(member) or posixpath.normpath(member).split("/")[0] == "..":
+            raise LockRefused(f"has a member {shown(member)}, which lies outside of its folder; move the two together")

@@ -10,7 +10,11 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-_SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+from trunchray.frontends.benchmark.dependencies.specifier import is_package_name
+from trunchray.frontends.benchmark.position import shown
+
+SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+"""The maps of dependencies, in package.json and in lockfiles that repeat them."""
 
 
 class ManifestRefused(Exception):
@@ -19,7 +23,10 @@ class ManifestRefused(Exception):
 
 @dataclass(frozen=True)
 class Manifest:
-    """One package.json. `sections` are its four maps of dependencies, empty ones left out."""
+    """One package.json. `name` is None where it has none that npm would take.
+
+    `sections` are its four maps of dependencies, empty ones left out.
+    """
 
     name: str | None
     sections: Mapping[str, Mapping[str, str]]
@@ -50,19 +57,27 @@ def read_manifest(file: Path) -> Manifest:
     if not isinstance(data, dict):
         raise ManifestRefused("must hold one JSON object")
     fields = cast("dict[str, Any]", data)
-    sections = {name: _strings(fields[name], name) for name in _SECTIONS if fields.get(name)}
+    sections = {name: _dependencies(fields[name], name) for name in SECTIONS if fields.get(name)}
     workspaces: Any = fields.get("workspaces") or []
     packages: Any = workspaces.get("packages", []) if isinstance(workspaces, dict) else workspaces
     if not isinstance(packages, list) or not all(isinstance(entry, str) for entry in cast("list[Any]", packages)):
         raise ManifestRefused("field 'workspaces' must be an array of patterns")
     name = fields.get("name")
     return Manifest(
-        name if isinstance(name, str) and name else None,
+        name if isinstance(name, str) and is_package_name(name) else None,
         sections,
         tuple(cast("list[str]", packages)),
         _catalogs(workspaces if isinstance(workspaces, dict) else {}) | _catalogs(fields),
         {key: fields[key] for key in ("overrides", "resolutions") if key in fields},
     )
+
+
+def _dependencies(value: Any, section: str) -> Mapping[str, str]:
+    found = _strings(value, section)
+    for name in found:
+        if not is_package_name(name):
+            raise ManifestRefused(f"field {section!r} names {shown(name)}, which cannot be a package; correct the name")
+    return found
 
 
 def _catalogs(holder: Mapping[str, Any]) -> dict[str, Mapping[str, str]]:

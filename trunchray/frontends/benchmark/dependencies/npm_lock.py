@@ -18,12 +18,14 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     Package,
     PackageId,
     Pin,
+    edges,
     hashes,
     machines,
+    refuse_unpinned,
 )
+from trunchray.frontends.benchmark.dependencies.manifest import SECTIONS
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 
-_SECTIONS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _INSTALLED = "node_modules/"
 
 
@@ -43,9 +45,10 @@ def read_npm_lock(content: bytes) -> Lock:
         )
     entries: dict[str, Any] = data["packages"]
     _refuse_foreign(entries)
-    _refuse_unpinned(entries)
+    packages = _packages(entries)
+    refuse_unpinned(packages, "npm")
     pins = {folder: dict(_pins(folder, entries)) for folder in entries if not _is_installed(folder)}
-    return Lock(f"package-lock/{version}", _packages(entries), pins)
+    return Lock(f"package-lock/{version}", packages, pins)
 
 
 def _is_installed(folder: str) -> bool:
@@ -69,29 +72,27 @@ def _packages(entries: Mapping[str, Any]) -> dict[PackageId, Package]:
 
 def _package(folder: str, entries: Mapping[str, Any]) -> Package:
     entry = entries[folder]
-    edges: dict[str, PackageId] = {}
-    for section in ("peerDependencies", "optionalDependencies", "dependencies"):
-        for dependency in entry.get(section, {}):
-            found = _resolved(folder, dependency, entries)
-            if found and not found[1].get("link") and not found[1].get("inBundle"):
-                edges[dependency] = (_name(*found), found[1]["version"])
+    sections = (section for section in SECTIONS if section != "devDependencies")
+    wanted = [name for section in sections for name in entry.get(section, {})]
+    found = {name: place for name in wanted if (place := _resolved(folder, name, entries))}
+    pins = {name: _pin(name, *place) for name, place in found.items() if not place[1].get("inBundle")}
     optional = frozenset(entry.get("optionalDependencies", {}))
     return Package(
-        hashes(entry.get("integrity")), edges, optional, machines(entry.get("os")), machines(entry.get("cpu"))
+        hashes(entry.get("integrity")), edges(pins), optional, machines(entry.get("os")), machines(entry.get("cpu"))
     )
 
 
 def _pins(folder: str, entries: Mapping[str, Any]) -> Iterator[tuple[str, Pin]]:
-    for section in _SECTIONS:
+    for section in SECTIONS:
         for dependency, asked in entries[folder].get(section, {}).items():
-            found = _resolved(folder, dependency, entries)
-            if found is None:
-                continue
-            place, entry = found
-            if entry.get("link"):
-                yield dependency, Pin(dependency, asked=asked, link=True)
-            else:
-                yield dependency, Pin(_name(place, entry), entry["version"], asked)
+            if found := _resolved(folder, dependency, entries):
+                yield dependency, _pin(dependency, *found, asked)
+
+
+def _pin(dependency: str, place: str, entry: Mapping[str, Any], asked: str | None = None) -> Pin:
+    if entry.get("link"):
+        return Pin(dependency, asked=asked, link=True)
+    return Pin(_name(place, entry), entry["version"], asked)
 
 
 def _resolved(folder: str, dependency: str, entries: Mapping[str, Any]) -> tuple[str, Any] | None:
@@ -108,7 +109,7 @@ def _resolved(folder: str, dependency: str, entries: Mapping[str, Any]) -> tuple
 def _refuse_foreign(entries: Mapping[str, Any]) -> None:
     for folder, entry in entries.items():
         resolved = entry.get("resolved", "")
-        asked = [spec for section in _SECTIONS[:3] for spec in entry.get(section, {}).items()]
+        asked = [spec for section in SECTIONS[:3] for spec in entry.get(section, {}).items()]
         if isinstance(resolved, str) and resolved.startswith("git"):
             asked.append((_name(folder, entry), resolved))
         for name, spec in asked:
@@ -117,14 +118,4 @@ def _refuse_foreign(entries: Mapping[str, Any]) -> None:
         if isinstance(resolved, str) and resolved.startswith("file:") and not entry.get("link"):
             raise LockRefused(
                 f"{_name(folder, entry)!r} comes from a packed file; depend on a folder or a published version"
-            )
-
-
-def _refuse_unpinned(entries: Mapping[str, Any]) -> None:
-    for folder, entry in entries.items():
-        comes_along = entry.get("link") or entry.get("inBundle")
-        if _is_installed(folder) and not comes_along and not hashes(entry.get("integrity")):
-            raise LockRefused(
-                f"does not pin the content of {_name(folder, entry)!r}, which has no integrity; remove the lockfile "
-                "and `node_modules`, and make it again with npm"
             )

@@ -16,13 +16,18 @@ from trunchray.frontends.benchmark.dependencies.lock import (
     Package,
     PackageId,
     Pin,
+    edges,
     hashes,
     machines,
+    refuse_patches,
+    refuse_unpinned,
     split_id,
 )
+from trunchray.frontends.benchmark.dependencies.manifest import SECTIONS
 from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
 
-_SECTIONS = ("dependencies", "devDependencies", "optionalDependencies")
+_ELSEWHERE = ("git", "directory")
+"""Kinds of resolutions that are not a tarball of the registry, which has none."""
 
 
 def read_pnpm_lock(content: bytes) -> Lock:
@@ -39,38 +44,32 @@ def read_pnpm_lock(content: bytes) -> Lock:
             f"has lockfileVersion {version}, and only 6.0 and 9.0 are honoured; run `pnpm install --lockfile-only` "
             "with pnpm 8 or newer and commit it"
         )
-    if data.get("patchedDependencies"):
-        raise LockRefused(
-            f"patches {', '.join(sorted(data['patchedDependencies']))}, which is not supported; depend on published "
-            "versions, or copy the code into the repository"
-        )
+    refuse_patches(data)
     importers: dict[str, Any] = data.get("importers") or {".": data}
     pins = {"" if folder == "." else folder: dict(_pins(importer)) for folder, importer in importers.items()}
     entries = data.get("packages") or {}
-    return Lock(f"pnpm-lock/{version[0]}", _packages(entries, data.get("snapshots") or entries), pins)
+    packages = _packages(entries, data.get("snapshots") or entries)
+    refuse_unpinned(packages, "pnpm")
+    return Lock(f"pnpm-lock/{version[0]}", packages, pins)
 
 
 def _packages(entries: Mapping[str, Any], snapshots: Mapping[str, Any]) -> dict[PackageId, Package]:
     """`snapshots` say what packages import; a package that was linked to several peers has one for each."""
     found: dict[PackageId, Package] = {}
     for key, entry in entries.items():
-        integrity = entry["resolution"].get("integrity")
-        package_id = _bare(key)
-        if integrity is None or ":" in package_id:
-            raise LockRefused(f"{package_id!r} {FOREIGN}")
-        found[split_id(package_id)] = Package(
-            hashes(integrity), os=machines(entry.get("os")), cpu=machines(entry.get("cpu"))
+        resolution, text = entry["resolution"], _bare(key)
+        if ":" in text or resolution.get("type") in _ELSEWHERE:
+            raise LockRefused(f"{text!r} {FOREIGN}")
+        found[split_id(text)] = Package(
+            hashes(resolution.get("integrity")), os=machines(entry.get("os")), cpu=machines(entry.get("cpu"))
         )
     for key, entry in snapshots.items():
         package_id = split_id(_bare(key))
         optional = entry.get("optionalDependencies") or {}
-        edges = {
-            name: (pin.name, pin.version)
-            for name, version in ((entry.get("dependencies") or {}) | optional).items()
-            if not (pin := _pin(name, version, "")).link
-        }
+        wanted = (entry.get("dependencies") or {}) | optional
+        imported = edges({name: _pin(name, version, "") for name, version in wanted.items()})
         if package_id in found and not found[package_id].edges:
-            found[package_id] = replace(found[package_id], edges=edges, optional=frozenset(optional))
+            found[package_id] = replace(found[package_id], edges=imported, optional=frozenset(optional))
     return found
 
 
@@ -80,7 +79,7 @@ def _bare(key: str) -> str:
 
 
 def _pins(importer: Mapping[str, Any]) -> Iterator[tuple[str, Pin]]:
-    for section in _SECTIONS:
+    for section in SECTIONS:
         for dependency, entry in (importer.get(section) or {}).items():
             yield dependency, _pin(dependency, entry["version"], entry["specifier"])
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pydantic import JsonValue
 
 from trunchray.errors import AuthoringError, Problem
 from trunchray.frontends.benchmark.dependencies.deno_lock import write_deno_lock
 from trunchray.frontends.benchmark.dependencies.lock import LockRefused, Pin
 from trunchray.frontends.benchmark.dependencies.project import PACKAGE_JSON, Project
-from trunchray.frontends.benchmark.dependencies.specifier import catalog, is_workspace, local_folder, refusal
+from trunchray.frontends.benchmark.dependencies.specifier import alias, catalog, is_workspace, local_folder, refusal
 from trunchray.frontends.benchmark.position import shown
 
 
@@ -91,7 +93,27 @@ def _pin(project: Project, member: str, name: str, specifier: str) -> Pin | None
             f"{shown(specifier)} is not what {project.lockfile} was made for; run the package manager's install again "
             "and commit the lockfile"
         )
+    if not pin.link and pin.name not in _meant(project, name, specifier):
+        raise LockRefused(
+            f"{shown(specifier)} is not what {project.lockfile} has for it, which is the package {pin.name!r}; run the "
+            "package manager's install again and commit the lockfile"
+        )
     return pin
+
+
+def _meant(project: Project, name: str, specifier: str) -> set[str]:
+    """The packages that may stand for a dependency: it itself or what it is an alias of, and what overrides name."""
+    root = project.manifests.get("")
+    overrides = dict(root.overrides) if root else {}
+    return {alias(_floating(project, name, specifier)) or name, *_aliases(overrides)}
+
+
+def _aliases(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, dict):
+        for inside in value.values():
+            yield from _aliases(inside)
+    elif isinstance(value, str) and (name := alias(value)):
+        yield name
 
 
 def _is_local(project: Project, name: str, specifier: str) -> bool:

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, PackageId, Pin, hashes
+from trunchray.frontends.benchmark.dependencies.lock import (
+    Lock,
+    LockRefused,
+    Package,
+    PackageId,
+    Pin,
+    edges,
+    hashes,
+    refuse_unpinned,
+)
 from trunchray.frontends.benchmark.dependencies.specifier import local_folder, refusal
 
 _line = re.compile(r'(?P<indent> +)"?(?P<name>[^"\s]+?)"?(?P<section>:)?(?: "?(?P<value>[^"]*)"?)?')
+
+_sha1 = re.compile(r"#([0-9a-f]{40})$")
 
 
 @dataclass
@@ -34,6 +46,7 @@ def read_yarn_lock(content: bytes) -> Lock:
         pin = ranges[entry.keys[0]]
         if not pin.link:
             packages[pin.name, pin.version] = _package(entry, ranges)
+    refuse_unpinned(packages, "yarn")
     return Lock("yarn/1", packages, ranges=ranges)
 
 
@@ -64,8 +77,16 @@ def _package(entry: _Entry, ranges: Mapping[str, Pin]) -> Package:
     optional = entry.sections.get("optionalDependencies", {})
     wanted = entry.sections.get("dependencies", {}) | optional
     found = {name: ranges.get(f"{name}@{asked}") for name, asked in wanted.items()}
-    edges = {name: (pin.name, pin.version) for name, pin in found.items() if pin and not pin.link}
-    return Package(hashes(entry.fields.get("integrity")), edges, frozenset(optional))
+    return Package(_hashes(entry.fields), edges(found), frozenset(optional))
+
+
+def _hashes(fields: Mapping[str, str]) -> frozenset[str]:
+    """Before Yarn 1.10 there was no `integrity`, but the SHA-1 of the tarball stood behind its address."""
+    found = hashes(fields.get("integrity"))
+    behind = _sha1.search(fields.get("resolved", ""))
+    if found or behind is None:
+        return found
+    return frozenset({f"sha1-{base64.b64encode(bytes.fromhex(behind[1])).decode()}"})
 
 
 def _pin(key: str, fields: dict[str, str]) -> Pin:

@@ -1,0 +1,1 @@
+export default { id: "a", prompt: "p", evaluate: { kind: "non_empty" } };
