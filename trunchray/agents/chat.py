@@ -54,7 +54,7 @@ class ChatAgent:
             ToolError: the process of the trial's tools died.
             SandboxError: it could not be started.
         """
-        talk = Conversation(self._spec, opening(case))
+        talk = Conversation(self._spec, opening(case, self._spec.system_prompt))
         offered = self._toolbox.definitions(case.tools)
         tools = self._toolbox.open(case.tools)
         try:

@@ -13,22 +13,23 @@ from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelReply, ModelRequest, RequestedCall
 from trunchray.adapters.models.retry import Completed
 from trunchray.adapters.sandbox.tools import ToolOutcome
-from trunchray.core.agent import ModelAgent, Price
+from trunchray.core.agent import ModelAgent, Price, SystemPrompt
 from trunchray.core.case import CaseInput
 from trunchray.core.trial import Step, ToolCall, Trace, Usage
 
 
-def opening(case: CaseInput) -> list[dict[str, Any]]:
-    """The chat messages a case begins with."""
-    system = [] if case.system_prompt is None else [{"role": "system", "content": case.system_prompt}]
-    return [*system, {"role": "user", "content": case.prompt}]
+def opening(case: CaseInput, placement: SystemPrompt = "system") -> list[dict[str, Any]]:
+    """The chat messages a case begins with, its system prompt where the model takes it."""
+    if case.system_prompt is None:
+        return [{"role": "user", "content": case.prompt}]
+    if placement == "user":
+        return [{"role": "user", "content": f"{case.system_prompt}\n\n{case.prompt}"}]
+    return [{"role": placement, "content": case.system_prompt}, {"role": "user", "content": case.prompt}]
 
 
 def cost(usage: Usage, price: Price | None) -> float | None:
     """US dollars; None when the price or the number of tokens is unknown."""
-    if price is None or usage.input_tokens is None or usage.output_tokens is None:
-        return None
-    return (usage.input_tokens * price.input + usage.output_tokens * price.output) / 1e6
+    return price.cost(usage) if price else None
 
 
 @dataclass(slots=True)

@@ -12,7 +12,13 @@ from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_seri
 
 from trunchray.core.digest import digest
 from trunchray.core.frozen import Frozen
-from trunchray.core.trial import FinishReason
+from trunchray.core.trial import FinishReason, Usage
+
+Transport = Literal["auto", "openai", "litellm"]
+"""Through what a model is asked: straight at an OpenAI-compatible endpoint, or through litellm. auto: what fits."""
+
+SystemPrompt = Literal["system", "developer", "user"]
+"""The role under which a system prompt is sent; "user" puts it before the prompt, in the same message."""
 
 
 class Limits(Frozen):
@@ -40,6 +46,29 @@ class Price(Frozen):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached_input: float | None = Field(default=None, ge=0)
+    """Input that the provider still had from an earlier request; None: the same as other input."""
+    reasoning: float | None = Field(default=None, ge=0)
+    """Output that was thought and not said; None: the same as other output."""
+    source: str | None = None
+    """The table it was looked up in, by version and digest; None when the config gives it."""
+
+    def cost(self, usage: Usage) -> float | None:
+        """US dollars for these tokens; None when the provider did not count them."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        cached = min(usage.cached_input_tokens or 0, usage.input_tokens)
+        thought = min(usage.reasoning_tokens or 0, usage.output_tokens)
+        return (
+            (usage.input_tokens - cached) * self.input
+            + cached * _or(self.cached_input, self.input)
+            + (usage.output_tokens - thought) * self.output
+            + thought * _or(self.reasoning, self.output)
+        ) / 1e6
+
+
+def _or(price: float | None, usual: float) -> float:
+    return usual if price is None else price
 
 
 class Quota(Frozen):
@@ -143,14 +172,18 @@ class ModelAgent(Frozen):
     model: str
     """`<provider>/<model>`, for example `openai/gpt-4o-mini`."""
     base_url: str | None = None
-    """The OpenAI-compatible endpoint, without a trailing slash; None for a mock."""
+    """The endpoint, without a trailing slash; None for a mock, and where litellm knows the provider's own."""
     params: dict[str, JsonValue] = {}
-    """Further request fields, sent as they are (temperature, top_p, seed, …)."""
+    """Further request fields, sent as they are (temperature, top_p, seed, …); those of `extra_body` unpacked."""
+    headers: dict[str, str] = {}
+    """Further HTTP headers; never credentials."""
+    system_prompt: SystemPrompt = "system"
     limits: Limits = Limits()
     mock: Mock | None = None
 
-    api_key_env: str | None = None
-    """The environment variable that holds the key; the key itself is read where requests are made."""
+    transport: Transport = "auto"
+    api_key_env: str | tuple[str, ...] | None = None
+    """The environment variables that hold the keys, which take turns; they are read where requests are made."""
     price: Price | None = None
     pacing: Pacing = Pacing()
     quota: Quota | None = None
@@ -163,8 +196,20 @@ class ModelAgent(Frozen):
 
     @property
     def asked(self) -> dict[str, JsonValue]:
-        """What makes two agents the same or not, as JSON."""
-        return self.model_dump(mode="json", include={"kind", "model", "base_url", "params", "limits", "mock"})
+        """What makes two agents the same or not, as JSON. What came later is part of it only where it is used."""
+        asked = self.model_dump(mode="json", include={"kind", "model", "base_url", "params", "limits", "mock"})
+        if self.headers:
+            asked["headers"] = dict(self.headers)
+        if self.system_prompt != "system":
+            asked["system_prompt"] = self.system_prompt
+        return asked
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """The environment variables of `api_key_env`."""
+        if self.api_key_env is None:
+            return ()
+        return (self.api_key_env,) if isinstance(self.api_key_env, str) else self.api_key_env
 
 
 AgentSpec = ModelAgent
