@@ -17,12 +17,14 @@ from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
+from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
 from trunchray.core.run import RunSpec, extend
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.run import Observer, Pool, Run
+from trunchray.engine.spending import Spending, estimate
 from trunchray.errors import ReleaseError, UsageError
 
 RAY_FROM = 1000
@@ -47,6 +49,8 @@ class Launch:
     """The walls without which no worker runs author code."""
     cache: str | None = None
     """The store of answers that need not be asked for again."""
+    spending: Spending = field(default_factory=Spending)
+    """What the run may cost."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -63,6 +67,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     """
     index = release.cases().index
     make_plan(spec, index)  # an impossible selection is refused before anything is written
+    how.spending.refuse_unpriced(spec.agents)
     if how.address is None:
         _check_models(spec, inputs)
     folder = RunFolder(f"{how.out}/{spec.run_id}")
@@ -88,6 +93,18 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         )()
     finally:
         lease.release()
+
+
+def estimate_cost(spec: RunSpec, release: StoredRelease, how: Launch) -> list[ModelEstimate]:
+    """What the trials that the models of `spec` owe will cost; writes nothing. Of a pilot, only those it runs.
+
+    Raises:
+        UsageError: the run cannot be carried out as asked.
+    """
+    folder = RunFolder(f"{how.out}/{spec.run_id}")
+    plan = make_plan(_extended(folder.spec(), spec), release.cases().index)
+    wanted = {agent.name for agent in spec.agents}
+    return [one for one in estimate(plan, folder, release, how.spending.pilot) if one.name in wanted]
 
 
 def _extended(stored: RunSpec | None, wanted: RunSpec) -> RunSpec:
