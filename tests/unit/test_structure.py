@@ -27,7 +27,8 @@ OWNERS = {
     "deno": "adapters/sandbox/",
     "yaml": "frontends/",  # configs and lockfiles are read by different rules
     "rfc8785": "core/digest.py",
-    "platformdirs": "adapters/sandbox/esbuild_binary.py",
+    "platformdirs": "adapters/user_cache.py",
+    "xllamacpp": "adapters/models/local_server.py",
     "typer": "cli/",
     "rich": "cli/",
     "tenacity": "adapters/",  # stores and model calls retry by different rules

