@@ -40,6 +40,8 @@ class LiveProgress:
         self._line_due = self._started + LINE_EVERY
         self._live = Live(console=output.stderr, auto_refresh=False, transient=True)
         self._moving = output.stderr.is_terminal
+        self.last: Snapshot | None = None
+        """The latest one; None before the first."""
 
     def __enter__(self) -> Self:
         if self._moving:
@@ -51,6 +53,7 @@ class LiveProgress:
             self._live.stop()
 
     def progress(self, snapshot: Snapshot) -> None:
+        self.last = snapshot
         self._rates.see(self._clock(), snapshot)
         if self._moving:
             self._live.update(self._table(snapshot), refresh=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trunchray.core.budget import Spend, total
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Receipt
@@ -16,6 +17,10 @@ class AgentProgress(Frozen):
     planned: int
     counts: Counts = Counts()
     in_flight: int = 0
+    spent_usd: float = 0
+    """What was paid for the model so far, by all commands; rows whose price is unknown add nothing."""
+    spent_tokens: int = 0
+    """Likewise; more than in `counts` when rows were asked for again."""
 
 
 class Snapshot(Frozen):
@@ -33,6 +38,14 @@ class Snapshot(Frozen):
     def rows(self) -> int:
         return sum(agent.counts.rows for agent in self.agents)
 
+    @property
+    def spent(self) -> Spend:
+        return total(self.spent_on(agent.name) for agent in self.agents)
+
+    def spent_on(self, name: str) -> Spend:
+        """What was paid for one model; nothing for one that is not in the run."""
+        return total(Spend.of(one.spent_usd, one.spent_tokens) for one in self.agents if one.name == name)
+
 
 class Progress:
     """Adds up receipts and the workers' own counts, each shard once."""
@@ -44,6 +57,7 @@ class Progress:
         for shard in plan.shards:
             self._planned[shard.agent.name] += len(shard.case_ids)
         self._settled = dict.fromkeys(self._planned, Counts())
+        self._replaced = dict.fromkeys(self._planned, Spend())
         self._held: dict[str, Counts] = {}
         for receipt in committed.values():
             self.settle(receipt)
@@ -53,6 +67,7 @@ class Progress:
         """Count a committed shard; one that the plan does not have is left out."""
         if name := self._agent_of.get(receipt.shard):
             self._settled[name] += receipt.counts
+            self._replaced[name] += receipt.replaced
             self._held.pop(receipt.shard, None)
 
     def hold(self, receipt: Receipt) -> None:
@@ -78,8 +93,16 @@ class Progress:
             name = self._agent_of[shard]
             counts[name] += rows
             in_flight[name] += running
+        spent = {name: counts[name].spent + replaced for name, replaced in self._replaced.items()}
         agents = tuple(
-            AgentProgress(name=name, planned=planned, counts=counts[name], in_flight=in_flight[name])
+            AgentProgress(
+                name=name,
+                planned=planned,
+                counts=counts[name],
+                in_flight=in_flight[name],
+                spent_usd=spent[name].usd,
+                spent_tokens=spent[name].tokens,
+            )
             for name, planned in self._planned.items()
         )
         return Snapshot(run_id=self._run_id, agents=agents, resumed=self._resumed)
