@@ -8,12 +8,14 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from trunchray.cli import authoring, check, models, running, transform
-from trunchray.cli.output import Output, silence
+from trunchray.cli.output import Output, heard, silence
 from trunchray.errors import TrunchrayError
 
 app = typer.Typer(
@@ -25,6 +27,9 @@ app = typer.Typer(
 )
 for module in (authoring, check, transform, running, models):
     module.register(app)
+
+
+_HELP = frozenset({"-h", "--help", "--version"})
 
 
 def _version(asked: bool) -> None:
@@ -50,10 +55,18 @@ def root(
 def main() -> None:
     """Run one command and exit with its code; SIGTERM ends it as Ctrl-C does."""
     signal.signal(signal.SIGTERM, _interrupt)
+    _open_missing()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     raise SystemExit(run_command(sys.argv[1:]))
+
+
+def _open_missing() -> None:
+    """Standard streams that were closed before we began: what is said there is said to nobody."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _interrupt(_number: int, _frame: object) -> None:
@@ -65,7 +78,7 @@ def run_command(argv: Sequence[str]) -> int:
     """Run one command; its exit code. Expected errors are one message; a bug shows where to look."""
     output = Output(as_json="--json" in argv)
     try:
-        return _invoke(argv)
+        return _invoke(argv) if argv and not _HELP.intersection(argv) else _help(argv)
     except TrunchrayError as error:
         output.refuse(error)
         return error.exit_code
@@ -84,6 +97,16 @@ def run_command(argv: Sequence[str]) -> int:
         where = f"internal error: {type(error).__name__}: {error}\nset TRUNCHRAY_DEBUG=1 to see where"
         output.fail("InternalError", where)
         return 4
+
+
+def _help(argv: Sequence[str]) -> int:
+    """Help and the version are written by typer, which would take a full disk for a bug."""
+    text = io.StringIO()
+    with redirect_stdout(text):
+        code = _invoke(argv)
+    with heard():
+        sys.stdout.write(text.getvalue())
+    return code
 
 
 def _invoke(argv: Sequence[str]) -> int:

@@ -41,7 +41,7 @@ class Output:
         Raises:
             StoreError: it cannot be written; a reader that has gone away is no error.
         """
-        with _heard():
+        with heard():
             if self.as_json:
                 _write_json(value)
             else:
@@ -73,7 +73,7 @@ class Output:
             value: dict[str, JsonValue] = {"type": kind, "message": message}
             if problems:
                 value["problems"] = [_described(problem) for problem in problems]
-            with suppress(StoreError), _heard():
+            with suppress(StoreError), heard():
                 _write_json({"error": value})
 
     def _labelled(self, label: str, message: str, style: str) -> None:
@@ -119,7 +119,7 @@ class _Deaf:
 
 
 @contextmanager
-def _heard() -> Generator[None]:
+def heard() -> Generator[None]:
     """Write to stdout and find out now whether that works.
 
     Raises:

@@ -91,6 +91,16 @@ def test_a_full_disk(release: StoredRelease):
     assert done.stderr == b"error: cannot write to stdout: No space left on device\n"
 
 
+@pytest.mark.parametrize("argv", [[], ["--help"], ["run", "-h"], ["--version"]])
+def test_help_on_a_full_disk(argv: list[str]):
+    """It is no bug that help cannot be written, either; where nobody listens, nothing is wrong."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([*TRUNCHRAY, *argv], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert (done.returncode, done.stderr) == (3, b"error: cannot write to stdout: No space left on device\n")
+    closed = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *TRUNCHRAY, *argv], stderr=subprocess.PIPE, check=False)
+    assert (closed.returncode, closed.stderr) == (0, b"")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_a_compilation(number: signal.Signals, here: Path):
     """Nothing is left behind: no release, no temporary file, no process."""
