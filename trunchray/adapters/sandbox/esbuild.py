@@ -28,16 +28,17 @@ _FLAGS = (
     "--charset=utf8",
     "--legal-comments=none",
     '--define:process.env.NODE_ENV="production"',
-    "--log-level=error",
+    "--log-level=warning",
     "--log-limit=0",
     "--color=false",
 )
 _error = re.compile(
-    r"✘ \[ERROR\] (?P<message>.*)\n"
+    r"(?:✘ \[ERROR\]|(?P<warning>▲ \[WARNING\])) (?P<message>.*)\n"
     r"(?:\n    (?P<path>.+?):(?P<row>\d+):\d+:\n"
     r"(?:.*?│ (?P<line>.*)\n.*?╵ (?P<before> *)(?P<mark>~+))?)?"
 )
 _unresolved = re.compile(r'Could not resolve "(.*)"')
+_about_config = re.compile(r"(.*) \[tsconfig\.json\]")
 _unreadable = re.compile(r'Cannot read (?:file|directory) "(.*)": permission denied')
 
 
@@ -114,8 +115,11 @@ def _command(names: Sequence[str], output: Path) -> list[str]:
 
 
 def _problems(errors: str, working_dir: Path, root: Path) -> Iterator[Problem]:
+    yield from _config_problems(errors)
     for found in _error.finditer(errors):
         path, message = found["path"] or "", found["message"]
+        if found["warning"]:
+            continue
         target = _target(message, working_dir, path)
         if target is None or target.is_relative_to(root):
             yield Problem(path, int(found["row"] or 0), "", _explained(message))
@@ -124,6 +128,20 @@ def _problems(errors: str, working_dir: Path, root: Path) -> Iterator[Problem]:
             yield Problem(path, int(found["row"]), "", what)
         elif (working_dir / (name := _named(message))).is_file():
             yield Problem(name, 0, "", "lies outside the repository; copy the file into it")
+
+
+def _config_problems(errors: str) -> Iterator[Problem]:
+    """What esbuild only warns of, but what can be why it did not find something."""
+    told = [found for found in _error.finditer(errors) if found["warning"]]
+    if any(_package_like(found["message"]) for found in _error.finditer(errors)):
+        for found in told:
+            if about := _about_config.fullmatch(found["message"]):
+                yield Problem(found["path"] or "tsconfig.json", int(found["row"] or 0), "", about[1])
+
+
+def _package_like(message: str) -> bool:
+    unresolved = _unresolved.fullmatch(message)
+    return bool(unresolved) and not unresolved[1].startswith((".", "/"))
 
 
 def _target(message: str, working_dir: Path, importer: str) -> Path | None:

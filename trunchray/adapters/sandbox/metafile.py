@@ -30,6 +30,7 @@ PURE_BUILTINS = frozenset(
 )
 """Modules of Node that a bundle may import: those that compute and do nothing else."""
 
+_computed = re.compile(r"""\b(?:import|require)\s*\(\s*(?!["'`][^"'`]*["'`]\s*[,)])""")
 _attributes = re.compile(r" with \{.*\}$")
 
 
@@ -97,15 +98,20 @@ class Metafile:
             for found in self._inputs[key]["imports"]:
                 if found["path"] == path:
                     written = found.get("original", path)
-                    return Problem(
-                        _attributes.sub("", key), self._row(key, written), "", f"imports {written!r}: {what}"
-                    )
+                    row = self._row(key, written) or self._computed_row(key)
+                    return Problem(_attributes.sub("", key), row, "", f"imports {written!r}: {what}")
         return Problem(reached[0], 0, "", f"imports {path!r}: {what}")
 
     def _row(self, key: str, written: str) -> int:
+        return next((row for row, line in enumerate(self._lines(key), 1) if written in line), 0)
+
+    def _computed_row(self, key: str) -> int:
+        """The first import whose name is put together, such as `import("node:" + "fs")`."""
+        return next((row for row, line in enumerate(self._lines(key), 1) if _computed.search(line)), 0)
+
+    def _lines(self, key: str) -> list[str]:
         file = self._file(key)
-        lines = file.read_text("utf-8", "replace").split("\n") if file else []
-        return next((row for row, line in enumerate(lines, 1) if written in line), 0)
+        return file.read_text("utf-8", "replace").split("\n") if file else []
 
 
 def _bare(name: str) -> str:

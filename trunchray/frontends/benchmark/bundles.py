@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 from trunchray.adapters.sandbox.esbuild import Bundle, bundle
 from trunchray.errors import AuthoringError, Problem
-from trunchray.frontends.benchmark.position import shown
+from trunchray.frontends.benchmark.imports import explained
 from trunchray.frontends.benchmark.staging import Stage
-
-_unresolved = re.compile(r'Could not resolve "([^"./:][^":]*)"')
 
 
 def bundle_all(stage: Stage, entries: Sequence[str], found: list[Problem]) -> dict[str, Bundle]:
@@ -21,31 +17,19 @@ def bundle_all(stage: Stage, entries: Sequence[str], found: list[Problem]) -> di
     try:
         return bundle(entries, working_dir=stage.directory, root=stage.root)
     except AuthoringError as e:
-        found += _explained(e.problems)
-        return {} if len(entries) == 1 else _one_by_one(stage, entries)
+        found += [explained(stage, problem) for problem in e.problems]
+        return {} if len(entries) == 1 else _one_by_one(stage, entries, found)
 
 
-def _one_by_one(stage: Stage, entries: Iterable[str]) -> dict[str, Bundle]:
-    """The bundles of those entries that have no problem, so that their other problems can be told as well."""
+def _one_by_one(stage: Stage, entries: Iterable[str], found: list[Problem]) -> dict[str, Bundle]:
+    """The bundles of those entries that have no problem, so that their other problems can be told as well.
+
+    Of a bundle with many entries, esbuild tells only the first kind of problem, so `found` may get more of them here.
+    """
     good: dict[str, Bundle] = {}
     for entry in entries:
         try:
             good |= bundle([entry], working_dir=stage.directory, root=stage.root)
-        except AuthoringError:
-            continue
+        except AuthoringError as e:
+            found += [explained(stage, problem) for problem in e.problems]
     return good
-
-
-def _explained(problems: Iterable[Problem]) -> list[Problem]:
-    return [
-        _package(problem, match[1]) if (match := _unresolved.match(problem.message)) else problem
-        for problem in problems
-    ]
-
-
-def _package(problem: Problem, name: str) -> Problem:
-    message = (
-        f"imports the npm package {shown(name)}, which is not installed; add it to the dependencies in package.json, "
-        "and update the lockfile"
-    )
-    return replace(problem, message=message)

@@ -75,10 +75,10 @@ def _discovered(stage: Stage, folder: str, found: list[Problem]) -> list[str]:
 
 
 def _left_behind(stage: Stage, folder: str) -> list[str]:
-    """What has a module's name under `folder` but is not in the stage: links that lead out or nowhere, pipes."""
-    inside = stage.directory.relative_to(stage.root)
-    left = [Path(path).relative_to(inside) for path in sorted(stage.reasons) if Path(path).is_relative_to(inside)]
-    return [path.as_posix() for path in left if path.parts[0] == folder and _is_module(path.name)]
+    """What has a module's name under `folder` but is not in the stage: links that lead nowhere, pipes, large files."""
+    left = sorted([*(stage.root / path for path in stage.reasons), *stage.waiting])
+    inside = [path.relative_to(stage.directory) for path in left if path.is_relative_to(stage.directory / folder)]
+    return [path.as_posix() for path in inside if _is_module(path.name)]
 
 
 def _is_module(name: str) -> bool:

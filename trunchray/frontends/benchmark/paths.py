@@ -6,7 +6,7 @@ import posixpath
 import re
 
 from trunchray.frontends.benchmark.site import MODULE_SUFFIXES
-from trunchray.frontends.benchmark.staging import Stage
+from trunchray.frontends.benchmark.staging import LARGE_FILE, Stage
 
 
 def bad_syntax(path: str) -> str | None:
@@ -37,6 +37,8 @@ def bad_module(stage: Stage, path: str) -> str | None:
     """The same for a path that has to name a JavaScript or TypeScript module."""
     if not path.endswith(MODULE_SUFFIXES):
         return "must be a .ts, .mts, .js or .mjs module"
+    if stage.waits(path):
+        return f"has more than {LARGE_FILE // 10**6} MB, too much for a module (keep its data in a file of its own)"
     return bad_file(stage, path)
 
 

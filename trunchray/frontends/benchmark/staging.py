@@ -46,8 +46,23 @@ class Stage:
 
     def missing(self, path: str) -> str:
         """Why the file at `path`, relative to the benchmark directory and normalised, is not in the stage."""
-        inside = os.path.normpath(self.directory.relative_to(self.root) / path)
-        return self.reasons.get(inside, "does not exist" if not (self.root / inside).exists() else "is not a file")
+        if reason := self.left_out(path):
+            return reason
+        return "is not a file" if (self.directory / path).exists() else "does not exist"
+
+    def left_out(self, path: str) -> str | None:
+        """Why the repository's file at `path`, relative to the benchmark directory, or a folder of it was left behind.
+
+        None when neither was, or there is no such file.
+        """
+        inside = Path(os.path.normpath(self.directory.relative_to(self.root) / path))
+        return next(
+            (self.reasons[key] for each in (inside, *inside.parents) if (key := str(each)) in self.reasons), None
+        )
+
+    def waits(self, path: str) -> bool:
+        """Whether the file at `path`, relative to the benchmark directory, is a large one that was not asked for."""
+        return Path(os.path.realpath(self.directory / path)) in self.waiting
 
 
 @contextmanager

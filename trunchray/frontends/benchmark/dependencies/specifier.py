@@ -6,7 +6,7 @@ import re
 
 _GIT = re.compile(r"(git[+:@]|github:|gitlab:|bitbucket:|gist:|ssh:)|[\w.-]+/[\w.-]+(#.*)?$")
 _LOCAL = ("file:", "link:", "portal:")
-_NAME = re.compile(r"(@[\w~-][\w.~-]*/)?[\w~-][\w.~-]*", re.ASCII)
+_NAME = re.compile(r"(@[\w-][\w.~-]*/)?[\w-][\w.~-]*", re.ASCII)
 _ALIAS = re.compile(r"npm:(@?[^@]+)@.*|npm:(@?[a-zA-Z][\w.~/-]*)")
 
 

@@ -1,0 +1,2 @@
+import { prompt } from "~/prompt";
+export default { id: "b", prompt, evaluate: { kind: "non_empty" } };

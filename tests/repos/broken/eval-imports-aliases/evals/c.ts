@@ -1,0 +1,2 @@
+import { prompt } from "#/prompt";
+export default { id: "c", prompt, evaluate: { kind: "non_empty" } };
