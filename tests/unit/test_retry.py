@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from trunchray.adapters.models.base import ModelReply, ModelRequest
-from trunchray.adapters.models.retry import CAP, Completed, complete_with_retries
+from trunchray.adapters.models.retry import CAP, Completed, Open, complete_with_retries
 from trunchray.core.agent import Pacing
 from trunchray.errors import ProviderError
 
@@ -53,7 +53,13 @@ class World:
 
     async def call(self, pacing: Pacing | None = None) -> Completed:
         return await complete_with_retries(
-            self, REQUEST, pacing or Pacing(), clock=lambda: self.now, sleep=self.sleep, uniform=self.uniform
+            self,
+            REQUEST,
+            pacing or Pacing(),
+            admission=Open(),
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            uniform=self.uniform,
         )
 
 
@@ -159,7 +165,15 @@ async def test_cancelling_ends_a_call_between_tries() -> None:
         await asyncio.Event().wait()
 
     call = asyncio.create_task(
-        complete_with_retries(world, REQUEST, Pacing(), clock=lambda: world.now, sleep=sleep, uniform=world.uniform)
+        complete_with_retries(
+            world,
+            REQUEST,
+            Pacing(),
+            admission=Open(),
+            clock=lambda: world.now,
+            sleep=sleep,
+            uniform=world.uniform,
+        )
     )
     await waiting.wait()
     call.cancel()

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from trunchray.adapters.models.base import ModelClient
 from trunchray.adapters.models.cache import ReplyCache
+from trunchray.adapters.models.retry import Admission
 from trunchray.agents.chat import ChatAgent
 from trunchray.agents.toolbox import Toolbox
 from trunchray.core.agent import AgentSpec, ModelAgent
@@ -29,8 +30,15 @@ class Agent(Protocol):
         ...
 
 
-def build_agent(spec: AgentSpec, client: ModelClient, toolbox: Toolbox, *, cache: ReplyCache | None = None) -> Agent:
-    """The behaviour of a spec; what `cache` knows is not asked again."""
+def build_agent(
+    spec: AgentSpec,
+    client: ModelClient,
+    toolbox: Toolbox,
+    *,
+    admission: Admission | None = None,
+    cache: ReplyCache | None = None,
+) -> Agent:
+    """The behaviour of a spec; `admission` says when requests may begin, and what `cache` knows is not asked again."""
     match spec:
         case ModelAgent():
-            return ChatAgent(spec, client, toolbox, cache=cache)
+            return ChatAgent(spec, client, toolbox, admission=admission, cache=cache)

@@ -6,16 +6,18 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from math import inf
 
 from trunchray.adapters.models.base import ModelClient, ModelRequest, RequestedCall, ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache, request_key
-from trunchray.adapters.models.retry import Completed, complete_with_retries
+from trunchray.adapters.models.retry import WALL, Admission, Completed, Open, complete_with_retries
 from trunchray.adapters.sandbox.tools import ToolOutcome
 from trunchray.agents.conversation import Conversation, opening
 from trunchray.agents.toolbox import Toolbox, TrialTools
 from trunchray.core.agent import ModelAgent
 from trunchray.core.case import CaseInput
 from trunchray.core.trial import Trace
+from trunchray.errors import ProviderError
 
 
 class ChatAgent:
@@ -23,8 +25,10 @@ class ChatAgent:
 
     The calls of one reply run concurrently. Reaching a limit is the model's doing and ends in grading: after
     `max_steps` model calls the last reply is the answer; calls over `max_tool_calls` are answered with an error, and
-    the model may still answer within its steps. What the cache knows is not asked. `clock` is monotonic, in seconds;
-    `sleep` and `uniform` are how waits between tries pass and are drawn.
+    the model may still answer within its steps; after `wall` seconds the last reply is the answer, and what is under
+    way is cancelled. A model that has not replied even once by then failed as a provider. What the cache knows is not
+    asked; everything else waits for `admission`. `clock` is monotonic, in seconds; `sleep` and `uniform` are how waits
+    between tries pass and are drawn.
     """
 
     def __init__(
@@ -33,6 +37,7 @@ class ChatAgent:
         client: ModelClient,
         toolbox: Toolbox,
         *,
+        admission: Admission | None = None,
         cache: ReplyCache | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -41,6 +46,7 @@ class ChatAgent:
         self._spec = spec
         self._client = client
         self._toolbox = toolbox
+        self._admission = admission or Open()
         self._cache = cache
         self._clock = clock
         self._sleep = sleep
@@ -76,26 +82,54 @@ class ChatAgent:
         step = len(talk.replies) + 1
         request = ModelRequest(before, self._spec.limits.max_output_tokens, case_id, attempt, step=step, tools=offered)
         started = self._clock()
-        completed = await self._complete(request)
+        try:
+            completed = await self._complete(request, self._left(talk))
+        except ProviderError as error:
+            if error.type != WALL or not talk.replies:
+                raise
+            return self._out_of_time(talk, self._clock() - started)
         talk.replied(request, completed, self._clock() - started)
         calls = completed.reply.tool_calls
         if not calls:
             return False
         started = self._clock()
-        outcomes = await self._execute(talk, calls, tools, before)
+        try:
+            async with asyncio.timeout(self._left(talk)):
+                outcomes = await self._execute(talk, calls, tools, before)
+        except TimeoutError:
+            talk.tools_seconds += self._clock() - started
+            return self._out_of_time(talk, 0)
         talk.answered(calls, outcomes, self._clock() - started)
         if step == self._spec.limits.max_steps:
             talk.limited("max_steps", step)
             return False
         return True
 
-    async def _complete(self, request: ModelRequest) -> Completed:
-        """What the cache knows, or else what the model says."""
+    def _left(self, talk: Conversation) -> float | None:
+        """Seconds that the trial still has; None when it has any number."""
+        wall = self._spec.limits.wall
+        return None if wall is None else max(0.0, wall - talk.seconds - talk.tools_seconds)
+
+    def _out_of_time(self, talk: Conversation, seconds: float) -> bool:
+        """The wall was reached in a model call that had taken so many seconds; the trial ends."""
+        talk.seconds += seconds
+        talk.limited("wall", self._spec.limits.wall)
+        return False
+
+    async def _complete(self, request: ModelRequest, left: float | None) -> Completed:
+        """What the cache knows, or else what the model says within the `left` seconds."""
         key = request_key(self._spec, request) if self._cache else None
         if self._cache and key and (known := await self._cache.find(key)):
             return Completed(known, cached=True)
         completed = await complete_with_retries(
-            self._client, request, self._spec.pacing, clock=self._clock, sleep=self._sleep, uniform=self._uniform
+            self._client,
+            request,
+            self._spec.pacing,
+            admission=self._admission,
+            wall=inf if left is None else left,
+            clock=self._clock,
+            sleep=self._sleep,
+            uniform=self._uniform,
         )
         if self._cache and key:
             await self._cache.keep(key, completed.reply)

@@ -76,7 +76,7 @@ class Conversation:
             self.steps.append(_tool_step(call, outcome))
             self.messages.append({"role": "tool", "tool_call_id": call.id, "content": _shown(outcome.shown)})
 
-    def limited(self, name: str, value: int) -> None:
+    def limited(self, name: str, value: float | None) -> None:
         """A limit that was reached."""
         self.steps.append(Step(kind="limit", name=name, input=value))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
+from math import inf
+from typing import Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
@@ -19,9 +21,36 @@ CAP = 60.0
 """Seconds: the longest wait that we choose ourselves. A provider may ask for more."""
 
 
+class Admission(Protocol):
+    """Who says when a try may begin, and is told what came of it."""
+
+    async def enter(self) -> float:
+        """Wait until a try may begin; gives the seconds that took. Every entry is followed by one `leave`."""
+        ...
+
+    def leave(self, outcome: ModelReply | ProviderError | None) -> None:
+        """The try ended; None when it was cancelled."""
+        ...
+
+
+class Open:
+    """Everybody may enter at any time."""
+
+    async def enter(self) -> float:
+        """No wait."""
+        return 0.0
+
+    def leave(self, outcome: ModelReply | ProviderError | None) -> None:
+        """Nobody wants to know."""
+
+
+WALL = "wall_limit"
+"""The type of the error that ends a call because its trial has taken as long as it may."""
+
+
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A reply and what it took: tries after the first, and seconds spent waiting between tries.
+    """A reply and what it took: tries after the first, and seconds spent waiting for or between tries.
 
     `cached` means that it took nothing: the cache knew it.
     """
@@ -37,6 +66,8 @@ async def complete_with_retries(
     request: ModelRequest,
     pacing: Pacing,
     *,
+    admission: Admission | None = None,
+    wall: float = inf,
     clock: Callable[[], float],
     sleep: Callable[[float], Awaitable[None]],
     uniform: Callable[[float, float], float],
@@ -44,19 +75,23 @@ async def complete_with_retries(
     """Ask until there is a reply, at most `pacing.max_retries` times more and never past `pacing.deadline`.
 
     Waits are exponential with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)
-    and never shorter than the provider asked for. `clock` is monotonic, in seconds; `uniform(a, b)` draws the jitter.
+    and never shorter than the provider asked for. The time spent waiting for admission counts toward no deadline, and
+    `wall` bounds the seconds that tries take together: then a try is cut short, and its error, of type `WALL`, is the
+    last. `clock` is monotonic, in seconds; `uniform(a, b)` draws the jitter.
 
     Raises:
         ProviderError: the last one, when it is not retryable or nothing is left; it says how many tries were made.
     """
     started = clock()
+    calls = _Tries(client, request, pacing, admission or Open(), clock, started + pacing.deadline, wall)
     try:
         # The first try stays outside of tenacity, which costs more than all the rest of a call that succeeds.
-        return Completed(await _try(client, request, pacing, pacing.deadline))
+        reply = await calls.once(request)
+        return Completed(reply, waited=calls.waited)
     except ProviderError as error:
-        if not error.retryable:
+        if not error.retryable or calls.wall <= 0:
             raise
-        calls = _Tries(client, request, pacing, started + pacing.deadline, clock, error)
+        calls.first = error
     retrying = AsyncRetrying(
         sleep=sleep,
         wait=_Wait(uniform),
@@ -68,7 +103,7 @@ async def complete_with_retries(
         reply = await retrying(calls.again)
     except ProviderError as error:
         raise _given_up(error, calls.made, clock() - started) from error
-    return Completed(reply, calls.made - 1, retrying.statistics["idle_for"])
+    return Completed(reply, calls.made - 1, retrying.statistics["idle_for"] + calls.waited)
 
 
 class _Wait:
@@ -84,15 +119,19 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Tries:
-    """The tries of one call. The first has been made already and failed with `first`."""
+    """The tries of one call. `first` is what the first one failed with, until it has been dealt with."""
 
     client: ModelClient
     request: ModelRequest
     pacing: Pacing
-    deadline: float
+    admission: Admission
     clock: Callable[[], float]
-    first: ProviderError | None
+    deadline: float
+    wall: float
+    first: ProviderError | None = None
     made: int = 1
+    waited: float = 0
+    """Seconds spent waiting for admission."""
 
     async def again(self) -> ModelReply:
         first, self.first = self.first, None
@@ -100,22 +139,45 @@ class _Tries:
             raise first
         request = replace(self.request, retry=self.made)
         self.made += 1
-        return await _try(self.client, request, self.pacing, self.deadline - self.clock())
+        return await self.once(request)
+
+    async def once(self, request: ModelRequest) -> ModelReply:
+        """One try, as soon as it is admitted."""
+        waited = await self.admission.enter()
+        outcome: ModelReply | ProviderError | None = None
+        try:
+            self.waited += waited
+            self.deadline += waited
+            outcome = reply = await self._timed(request)
+        except ProviderError as error:
+            outcome = error
+            raise
+        finally:
+            self.admission.leave(outcome)
+        return reply
 
     def over(self, state: RetryCallState) -> bool:
         """No try is left, or none would begin before the deadline."""
-        return self.made > self.pacing.max_retries or self.clock() + state.upcoming_sleep >= self.deadline
+        if self.made > self.pacing.max_retries or self.wall <= 0:
+            return True
+        return self.clock() + state.upcoming_sleep >= self.deadline
 
-
-async def _try(client: ModelClient, request: ModelRequest, pacing: Pacing, left: float) -> ModelReply:
-    if left >= pacing.timeout:
-        return await client.complete(request)
-    try:
-        async with asyncio.timeout(left):
-            return await client.complete(request)
-    except TimeoutError as e:
-        message = f"the deadline of {pacing.deadline:g} s for one model call has passed"
-        raise ProviderError(message, type="timeout", retryable=True) from e
+    async def _timed(self, request: ModelRequest) -> ModelReply:
+        began = self.clock()
+        left = min(self.deadline - began, self.wall)
+        try:
+            if left >= self.pacing.timeout:
+                return await self.client.complete(request)
+            async with asyncio.timeout(left):
+                return await self.client.complete(request)
+        except TimeoutError as e:
+            if self.wall <= left:
+                message, kind = "the trial has taken as long as limits.wall allows", WALL
+            else:
+                message, kind = f"the deadline of {self.pacing.deadline:g} s for one model call has passed", "timeout"
+            raise ProviderError(message, type=kind, retryable=True) from e
+        finally:
+            self.wall -= self.clock() - began
 
 
 def _error(state: RetryCallState) -> ProviderError:
