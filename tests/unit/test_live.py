@@ -101,6 +101,20 @@ def test_the_table_in_a_narrow_terminal(clock: Clock, columns: int):
     assert "".join(line.split()[0] for line in lines[2:] if line).count("long-model-name-") == 4
 
 
+def test_what_a_run_costs_is_shown(clock: Clock, columns: int, capsys: pytest.CaptureFixture[str]):
+    """What was paid for a model stands in the table and in the lines, of a run that costs something."""
+    agent = snapshot(30).agents[0].model_copy(update={"spent_usd": 1.25, "spent_tokens": 99})
+    dear = Snapshot(run_id="r", agents=(agent,))
+    table = shown(clock, (0, dear)).text()
+    assert "cost $" in table
+    assert "1.2500" in table
+    assert "cost $" not in shown(clock, (0, snapshot(30))).text()
+    with LiveProgress(Output(as_json=False), clock) as live:
+        clock.now += 20
+        live.progress(dear)
+    assert "tokens 0, $1.2500" in capsys.readouterr().err
+
+
 def test_names_are_no_markup(clock: Clock, columns: int):
     """A model may be called anything."""
     assert "[red]x[/red] :smile:" in shown(clock, (0, snapshot(name="[red]x[/red] :smile:"))).text()

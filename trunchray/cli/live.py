@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
@@ -13,7 +14,7 @@ from rich.table import Table
 
 from trunchray.cli.output import Output
 from trunchray.cli.screen import Line, fitted
-from trunchray.cli.tables import errors_cell
+from trunchray.cli.tables import cost_cell, errors_cell
 from trunchray.engine.progress import AgentProgress, Snapshot
 
 LINE_EVERY = 10.0
@@ -28,6 +29,8 @@ _COLUMNS = (
     *(("tokens", 4), ("in flight", 5), ("rate", 2), ("ETA", 0)),
 )
 """What the table shows of a model, each with its rank as in `fitted`."""
+_COST = ("cost $", 4)
+"""Shown last, of a run that costs something."""
 
 
 class LiveProgress:
@@ -69,7 +72,14 @@ class LiveProgress:
 
     def _table(self, snapshot: Snapshot) -> Table:
         lines = [self._row(agent) for agent in snapshot.agents]
-        table = fitted(self._output.stderr, "model", _COLUMNS, lines)
+        columns = [*_COLUMNS]
+        if snapshot.spent.cost:
+            columns.append(_COST)
+            lines = [
+                replace(line, cells=[*line.cells, cost_cell(agent.spent_usd)])
+                for line, agent in zip(lines, snapshot.agents, strict=True)
+            ]
+        table = fitted(self._output.stderr, "model", columns, lines)
         table.title, table.title_justify = f"{snapshot.run_id}  {_duration(self._clock() - self._started)}", "left"
         return table
 
@@ -90,9 +100,10 @@ class LiveProgress:
         rate = self._rates.rate(agent.name)
         counts = agent.counts
         speed = "" if rate is None else f", {rate:,.1f}/s, ETA {_remaining(agent, rate)}"
+        cost = f", ${cost_cell(agent.spent_usd)}" if agent.spent_usd else ""
         return (
             f"{agent.name} {counts.rows:,}/{agent.planned:,} "
-            f"(passed {counts.passed:,}, errors {counts.error:,}, tokens {counts.tokens:,}{speed})"
+            f"(passed {counts.passed:,}, errors {counts.error:,}, tokens {counts.tokens:,}{cost}{speed})"
         )
 
 

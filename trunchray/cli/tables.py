@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -42,11 +42,21 @@ def show_status(console: Console, status: Status) -> None:
     hint = "; the same `trunchray run` command continues it" if status.state == "waiting" else ""
     console.print(f"{status.run}: {status.state}{driver}{hint}")
     columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0), ("in progress", 4)]
-    console.print(fitted(console, "model", columns, [_status_line(agent, status) for agent in status.committed.agents]))
+    lines = [_status_line(agent, status) for agent in status.committed.agents]
+    costs = [_spent(status, agent.name) for agent in status.committed.agents]
+    if any(costs):
+        columns.append(("cost $", 5))
+        lines = [replace(line, cells=[*line.cells, cost_cell(usd)]) for line, usd in zip(lines, costs, strict=True)]
+    console.print(fitted(console, "model", columns, lines))
 
 
 def errors_cell(count: int) -> Text:
     return Text(f"{count:,}", style="red" if count else "")
+
+
+def cost_cell(usd: float) -> str:
+    """US dollars that were spent; none is shown as unknown, because the price may be."""
+    return f"{usd:,.4f}" if usd else "–"
 
 
 def _status_line(agent: AgentProgress, status: Status) -> Line:
@@ -71,6 +81,11 @@ def _cells(figures: Figures) -> list[str | Text]:
 
 def _rows(snapshot: Snapshot, name: str) -> int:
     return sum(agent.counts.rows for agent in snapshot.agents if agent.name == name)
+
+
+def _spent(status: Status, name: str) -> float:
+    """US dollars: what the driver last said of a model, or its commits, which may be newer."""
+    return max(snapshot.spent_on(name).usd for snapshot in (status.committed, status.latest) if snapshot)
 
 
 def _show_errors(console: Console, model: ModelReport) -> None:
