@@ -5,6 +5,7 @@ TrunchrayError
 ├── AuthoringError        the author's repository is not a valid benchmark       exit 2
 ├── ReleaseError          a stored release is missing, damaged or not a release  exit 2
 ├── StoreError            the store refused or lost something                    exit 3
+│   └── StoreUnusable     … from the first request on: nothing ran               exit 2
 ├── Interrupted           the run was stopped; the same command continues it     exit 3
 └── TrialError            a trial crossed a boundary and failed there;           recorded, never raised to the user
     ├── ProviderError     the model provider failed
@@ -80,6 +81,12 @@ class StoreError(TrunchrayError):
     exit_code = 3
 
 
+class StoreUnusable(StoreError):
+    """A store never let us in: no such bucket, no permission, nobody there. Nothing was read or written."""
+
+    exit_code = 2
+
+
 class Interrupted(TrunchrayError):
     """The run was stopped on purpose; the same command continues it."""
 
@@ -99,6 +106,8 @@ class TrialError(TrunchrayError):
         super().__init__(message)
         self.type = type
         self.retryable = retryable
+        self.trace: object = None
+        """The `Trace` of what had happened before, and been paid for; None when nothing had."""
 
 
 class ProviderError(TrialError):

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from trunchray.adapters.lease import HeldLease, is_driven
+from trunchray.adapters.lease import SETTLE, HeldLease, is_driven
 from trunchray.adapters.store import Store
 from trunchray.core.lease import HEARTBEAT, STALE, Lease
 from trunchray.errors import Interrupted, UsageError
@@ -100,8 +100,80 @@ def test_a_damaged_lease_binds_nobody(store: Store, clock: Clock):
     huge = fine.replace(f'"pid":{os.getpid()}', '"pid":1000000000000000000000')
     for content in ("{", naive, huge):
         assert content != fine
+        clock.pass_(STALE + timedelta(seconds=1))
         store.write("lease.json", content.encode())
         assert HeldLease.take(store, now=clock).lease.pid == os.getpid()
+
+
+def test_a_claim_without_a_lease_binds_for_a_while(store: Store, clock: Clock):
+    """A driver that has claimed a run and not written its lease yet keeps others out, until it must be dead."""
+    held = HeldLease.take(store, now=clock)
+    store.write("lease.json", b"")
+    with pytest.raises(UsageError, match=held.lease.driver):
+        HeldLease.take(store, now=clock)
+    clock.pass_(STALE + timedelta(seconds=1))
+    assert HeldLease.take(store, now=clock).lease.epoch == 2
+
+
+class Slow(Store):
+    """A store that shows a claim only to those that read it by name, not to those that list."""
+
+    def names(self, path: str = "") -> list[str]:
+        return []
+
+
+def test_of_two_that_take_over_one_wins(store: Store, clock: Clock):
+    """When two find the same stale lease, the second one to claim it is refused."""
+    dead = HeldLease.take(store, now=clock).lease
+    clock.pass_(STALE + timedelta(seconds=1))
+    winner = HeldLease.take(store, now=clock)
+    store.write("lease.json", dead.model_dump_json().encode())  # as the second one read it
+    with pytest.raises(UsageError, match="another process has just started to drive this run"):
+        HeldLease.take(Slow(store.uri), now=clock)
+    winner.check()
+
+
+def test_a_driver_that_slept_is_fenced(store: Store, clock: Clock):
+    """Whoever was taken over from while asleep learns it before the next commit, whatever it writes meanwhile."""
+    slept = HeldLease.take(store, now=clock)
+    slept.confirm()
+    clock.pass_(STALE + timedelta(seconds=1))
+    awake = HeldLease.take(store, now=clock)
+    store.write("lease.json", slept.lease.model_dump_json().encode())  # a heartbeat that was on its way
+    with pytest.raises(Interrupted, match=awake.lease.driver):
+        slept.confirm()
+    slept.release()
+    clock.pass_(HEARTBEAT)
+    awake.beat()
+    assert is_driven(store, clock) == awake.lease
+
+
+def test_on_stores_without_conditions_the_last_to_claim_wins(clock: Clock):
+    """Where two can create the same claim, the first one looks again after a while and stands back."""
+
+    class Careless(Store):
+        conditional = False
+
+        def create(self, path: str, content: bytes) -> bool:
+            self.write(path, content)
+            return True
+
+    store = Careless(f"memory://{uuid.uuid4().hex}")
+    rivals: list[HeldLease] = []
+
+    def meanwhile(seconds: float) -> None:
+        assert seconds == SETTLE
+        if not rivals:
+            rivals.append(HeldLease.take(Late(store.uri), now=clock, sleep=lambda _: None))
+
+    class Late(Careless):
+        def names(self, path: str = "") -> list[str]:
+            return []
+
+    with pytest.raises(UsageError, match="another process has just started"):
+        HeldLease.take(store, now=clock, sleep=meanwhile)
+    rivals[0].check()
+    assert rivals[0].lease.epoch == 1
 
 
 def test_the_rule_by_itself():

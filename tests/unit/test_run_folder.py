@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from trunchray.adapters.lease import HeldLease
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.agent import ModelAgent
 from trunchray.core.receipt import Counts, PartRef, Receipt
@@ -16,19 +19,21 @@ def folder() -> RunFolder:
     return RunFolder(f"memory://{uuid.uuid4().hex}")
 
 
-def receipt(shard: str = "s", worker: str = "w", parts: tuple[PartRef, ...] = ()) -> Receipt:
+def receipt(shard: str = "s", worker: str = "w", parts: tuple[PartRef, ...] = (), attempt: int = 1) -> Receipt:
     counts = Counts(passed=1, failed=2, error=3, tokens=4)
-    return Receipt(shard=shard, attempt=1, parts=parts, keys_digest=worker, counts=counts)
+    return Receipt(shard=shard, attempt=attempt, parts=parts, keys_digest=worker, counts=counts)
+
+
+def spec(title: str) -> RunSpec:
+    agents = (ModelAgent(name="a", model="mock/echo"),)
+    return RunSpec(run_id="r", title=title, release="x", release_digest="d", agents=agents)
 
 
 def test_a_run_is_frozen_and_found_again(folder: RunFolder):
     """The question of a run comes back as it was; where there is none, there is none."""
     assert folder.spec() is None
-    spec = RunSpec(
-        run_id="r", title="T", release="x", release_digest="d", agents=(ModelAgent(name="a", model="mock/echo"),)
-    )
-    folder.freeze(spec)
-    assert folder.spec() == spec
+    folder.freeze(spec("T"))
+    assert folder.spec() == spec("T")
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"format": 2}', b'{"format": 1, "surprise": 1}', b"\xff"])
@@ -60,18 +65,75 @@ def test_ten_commits_are_ordered_by_number(folder: RunFolder):
 
 def test_of_two_drivers_that_commit_the_same_one_counts(folder: RunFolder):
     """When another driver took the number in the meantime, its commit is the one that counts, for both."""
-    theirs = receipt("a", "theirs")
-    ours = receipt("a", "ours")
-    folder.commit(theirs)
-    stolen = folder.store.read("commits/a/1.json")
+    slow, quick = RunFolder(folder.uri), RunFolder(folder.uri)
+    assert slow.commits() == quick.commits() == {}
+    ours, theirs = receipt("a", attempt=1), receipt("a", attempt=2)
+    assert quick.commit(theirs) == theirs
+    assert slow.commit(ours) == theirs
+    assert folder.commits() == slow.commits() == quick.commits() == {"a": theirs}
+    assert folder.store.names("commits/a") == ["1.json"]
 
-    class Slow(RunFolder):
-        def _last(self, shard: str) -> int:
-            return 0  # looked before the other one wrote
 
-    slow = Slow(folder.uri)
-    assert slow.commit(ours).keys_digest == "theirs"
-    assert folder.store.read("commits/a/1.json") == stolen
+def test_a_driver_that_slept_cannot_have_the_last_word(folder: RunFolder):
+    """Whatever was committed since a driver looked at the run counts more than what that driver commits."""
+    folder.commit(receipt("a", attempt=1))
+    slow = RunFolder(folder.uri)
+    slow.commits()
+    quick = RunFolder(folder.uri)
+    quick.commit(receipt("a", attempt=2))
+    quick.commit(receipt("a", attempt=3))
+    assert slow.commit(receipt("a", attempt=4)).attempt == 2
+    assert folder.commits()["a"].attempt == 3
+
+
+def test_a_commit_of_another_plan_is_passed(folder: RunFolder):
+    """A commit that holds other trials counts for nobody, so it does not stand in for ours."""
+    slow = RunFolder(folder.uri)
+    slow.commits()
+    folder.commit(receipt("a", "other trials"))
+    assert slow.commit(receipt("a", "ours")).keys_digest == "ours"
+    assert folder.commits()["a"].keys_digest == "ours"
+
+
+def test_a_question_is_frozen_once(folder: RunFolder):
+    """Of two that start a run under one name with different questions, one is told."""
+    first, second = spec("first"), spec("second")
+    folder.freeze(first, first=True)
+    folder.freeze(first, first=True)
+    with pytest.raises(UsageError, match="another process has just started a run"):
+        folder.freeze(second, first=True)
+    assert folder.spec() == first
+
+
+@pytest.mark.parametrize("place", ["commits/a/1.json", "run.json", "lease.json", "claims", "commits", "commits/a"])
+def test_links_that_lead_nowhere(place: str, tmp_path: Path):
+    """A link to something that is gone is a missing object or an error that names it, never a crash."""
+    path = tmp_path / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(tmp_path / "gone")
+    folder = RunFolder(str(tmp_path))
+    assert folder.spec() is None
+    with suppress(StoreError):
+        HeldLease.take(folder.store)
+    with suppress(StoreError):
+        folder.freeze(spec("r"), first=True)
+    with suppress(StoreError):
+        folder.commits()
+    with suppress(StoreError):
+        folder.last_commit("a")
+    with suppress(StoreError):
+        folder.commit(receipt("a"))
+
+
+def test_a_commit_that_leads_nowhere_is_named(tmp_path: Path):
+    """A commit that is listed and cannot be read stops the run with its place, not with a wrong count."""
+    folder = RunFolder(str(tmp_path))
+    (tmp_path / "commits" / "a").mkdir(parents=True)
+    (tmp_path / "commits" / "a" / "1.json").symlink_to(tmp_path / "gone")
+    with pytest.raises(StoreError, match=r"commits/a/1\.json is there but cannot be read; is it a link"):
+        folder.commits()
+    with pytest.raises(StoreError, match=r"commits/a/1\.json is there but cannot be read; is it a link"):
+        folder.last_commit("a")
 
 
 def test_a_damaged_commit_is_named(folder: RunFolder):
@@ -79,7 +141,7 @@ def test_a_damaged_commit_is_named(folder: RunFolder):
     folder.commit(receipt("a"))
     folder.store.write("commits/a/1.json", b'{"receipt": {}}')
     with pytest.raises(StoreError, match=r"commits/a/1\.json is damaged; delete it"):
-        folder.commits()
+        RunFolder(folder.uri).commits()
 
 
 def test_parts_are_checked_against_their_receipt(folder: RunFolder):

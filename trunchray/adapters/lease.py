@@ -1,21 +1,34 @@
-"""Holding the lease of a run: taking it, keeping it warm, giving it back."""
+"""Holding the lease of a run: taking it, keeping it warm, giving it back.
+
+lease.json           who drives, and the last heartbeat
+claims/<epoch>.json  who drives from when on: only created where there is none; the highest epoch drives
+
+Whoever creates the next claim is the driver; the store lets one win. A driver whose claim is not the last one any more
+is fenced: it finds out before it stores anything that counts, however long it slept.
+"""
 
 from __future__ import annotations
 
 import os
 import socket
+import time
 import uuid
 from collections.abc import Callable
-from datetime import UTC, datetime
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from trunchray.adapters.store import Store
 from trunchray.core.lease import HEARTBEAT, STALE, Lease
-from trunchray.errors import Interrupted, UsageError
+from trunchray.errors import Interrupted, StoreError, UsageError
 
-_NAME = "lease.json"
+_NAME, _CLAIMS = "lease.json", "claims"
+SURE = timedelta(seconds=1)
+"""How long a look at the claims holds good."""
+SETTLE = 3.0
+"""Seconds after which a claim is looked at again, on stores that let two create the same object."""
 
 
 def _now() -> datetime:
@@ -27,29 +40,34 @@ class HeldLease:
 
     def __init__(self, store: Store, lease: Lease, now: Callable[[], datetime]) -> None:
         self._store, self._now = store, now
+        self._checked = lease.heartbeat
         self.lease = lease
 
     @classmethod
-    def take(cls, store: Store, *, takeover: bool = False, now: Callable[[], datetime] = _now) -> HeldLease:
+    def take(
+        cls,
+        store: Store,
+        *,
+        takeover: bool = False,
+        now: Callable[[], datetime] = _now,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> HeldLease:
         """Become the driver of the run in `store`.
 
         Raises:
-            UsageError: another driver is at work, and `takeover` is False.
+            UsageError: another driver is at work, and `takeover` is False; or another has just been faster.
         """
-        found = _read(store)
+        epoch, found = _last(store)
         if found and not takeover and not found.free(now(), host=_host(), alive=_alive(found.pid)):
             wait = max(0, (found.heartbeat + STALE - now()).total_seconds())
             raise UsageError(
                 f"another process drives this run: {found.driver} (heartbeat {found.heartbeat:%H:%M:%S} UTC). "
                 f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; --takeover takes it at once"
             )
-        held = cls(store, _mine(found.epoch + 1 if found else 1, now()), now)
-        content = held.lease.model_dump_json().encode()
-        if found is None and not store.exists(_NAME):
-            if not store.create(_NAME, content):
-                raise UsageError("another process has just started to drive this run; --takeover takes it from there")
-        else:
-            store.write(_NAME, content)
+        held = cls(store, _mine(epoch + 1, now()), now)
+        if not held._claim(sleep):
+            raise UsageError("another process has just started to drive this run; --takeover takes it from there")
+        held._write()
         return held
 
     def beat(self) -> None:
@@ -62,7 +80,12 @@ class HeldLease:
             return
         self.check()
         self.lease = self.lease.model_copy(update={"heartbeat": self._now()})
-        self._store.write(_NAME, self.lease.model_dump_json().encode())
+        self._write()
+
+    def confirm(self) -> None:
+        """As `check`, when the last look is not of this moment: before anything that counts is stored."""
+        if not timedelta(0) <= self._now() - self._checked < SURE:
+            self.check()
 
     def check(self) -> None:
         """Make sure that the lease is still ours.
@@ -70,22 +93,68 @@ class HeldLease:
         Raises:
             Interrupted: somebody took it over.
         """
-        found = _read(self._store)
-        if found and found.driver != self.lease.driver:
-            raise Interrupted(f"this run is now driven by {found.driver}; nothing is lost, this process stops")
+        self._checked = self._now()
+        for epoch in (self.lease.epoch, self.lease.epoch + 1):
+            if (later := self._rival(epoch)) is not None:
+                raise Interrupted(f"this run is now driven by {later}; nothing is lost, this process stops")
 
     def release(self) -> None:
-        """Let the next driver in at once."""
-        found = _read(self._store)
-        if found and found.driver == self.lease.driver:
-            long_ago = self._now() - 2 * STALE
-            self._store.write(_NAME, found.model_copy(update={"heartbeat": long_ago}).model_dump_json().encode())
+        """Let the next driver in at once; when that cannot be stored, the lease ends by itself."""
+        left = _body(self.lease.model_copy(update={"heartbeat": self._now() - 2 * STALE}))
+        with suppress(StoreError, Interrupted):
+            self._store.write(_claim_path(self.lease.epoch), left)
+            self.check()
+            self._store.write(_NAME, left)
+
+    def _claim(self, sleep: Callable[[float], None]) -> bool:
+        """Create the claim; False when somebody else has it."""
+        if not self._store.create(_claim_path(self.lease.epoch), _body(self.lease)):
+            return False
+        if self._store.conditional:
+            return True
+        # Whoever looked before we wrote has written by then, and the last one has it.
+        sleep(SETTLE)
+        return self._rival(self.lease.epoch) is None
+
+    def _rival(self, epoch: int) -> str | None:
+        """Who else holds the claim of an epoch; None when nobody does."""
+        if not self._store.conditional or epoch != self.lease.epoch:
+            found = _read(self._store, _claim_path(epoch))
+            return found.driver if found and found.driver != self.lease.driver else None
+        return None
+
+    def _write(self) -> None:
+        self._store.write(_NAME, _body(self.lease))
 
 
 def is_driven(store: Store, now: Callable[[], datetime] = _now) -> Lease | None:
     """The lease of a driver that seems to be at work; None when the run may be driven by anybody."""
-    found = _read(store)
+    found = _read(store, _NAME)
     return None if found is None or found.free(now(), host=_host(), alive=_alive(found.pid)) else found
+
+
+def _last(store: Store) -> tuple[int, Lease | None]:
+    """The last epoch, 0 when nobody has driven yet, and what is known of its driver's life."""
+    lease = _read(store, _NAME)
+    claimed = max(map(_epoch, store.names(_CLAIMS)), default=0)
+    if lease and lease.epoch >= claimed:
+        return lease.epoch, lease
+    # Its driver has not come to write the lease yet, or one that it took over from has written it late.
+    return claimed, _read(store, _claim_path(claimed)) if claimed else None
+
+
+def _epoch(name: str) -> int:
+    """Of the name of a claim; 0 when it is none."""
+    number = name.removesuffix(".json")
+    return int(number) if name.endswith(".json") and number.isascii() and number.isdecimal() else 0
+
+
+def _claim_path(epoch: int) -> str:
+    return f"{_CLAIMS}/{epoch}.json"
+
+
+def _body(lease: Lease) -> bytes:
+    return lease.model_dump_json().encode()
 
 
 def _mine(epoch: int, now: datetime) -> Lease:
@@ -93,9 +162,9 @@ def _mine(epoch: int, now: datetime) -> Lease:
     return Lease(driver=driver, host=_host(), pid=os.getpid(), epoch=epoch, heartbeat=now)
 
 
-def _read(store: Store) -> Lease | None:
+def _read(store: Store, path: str) -> Lease | None:
     try:
-        return Lease.model_validate_json(store.read(_NAME))
+        return Lease.model_validate_json(store.read(path))
     except (FileNotFoundError, ValidationError):
         return None  # a damaged lease binds nobody
 

@@ -1,7 +1,7 @@
 """A run's folder on the store: who may drive it, what was asked, which parts count.
 
 run.json                      the question, written first
-lease.json                    who drives
+lease.json, claims/<n>.json   who drives
 progress.json                 the last snapshot, for people who look on
 inputs/<sha256>               files the workers need besides the release (recorded outputs)
 parts/<shard>/<uuid>.parquet  rows, written by workers as they go
@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json, to_json
@@ -24,12 +26,16 @@ from trunchray.core.receipt import PartRef, Receipt
 from trunchray.core.run import RunSpec
 from trunchray.errors import StoreError, UsageError
 
+T = TypeVar("T")
+
 
 class RunFolder:
     """One run, wherever it is stored. Safe to use from several processes; the lease keeps drivers apart."""
 
     def __init__(self, uri: str) -> None:
         self.store = Store(uri)
+        self._known: dict[str, tuple[int, Receipt]] = {}  # the last commit seen of each shard; commits never change
+        self._listed = False
 
     @property
     def uri(self) -> str:
@@ -42,7 +48,7 @@ class RunFolder:
             UsageError: what is stored is not a run of a version this one can read.
         """
         try:
-            return RunSpec.model_validate_json(self.store.read("run.json"))
+            return self._parsed("run.json", self.store.read("run.json"), RunSpec.model_validate_json)
         except FileNotFoundError:
             return None
         except ValidationError as e:
@@ -53,9 +59,17 @@ class RunFolder:
                 "use the version that started it, or choose another --run-id"
             ) from e
 
-    def freeze(self, spec: RunSpec) -> None:
-        """Write the question down. The caller holds the lease."""
-        self.store.write("run.json", spec.model_dump_json(indent=2).encode() + b"\n")
+    def freeze(self, spec: RunSpec, *, first: bool = False) -> None:
+        """Write the question down. The caller holds the lease. `first`: there was none until now.
+
+        Raises:
+            UsageError: another process has just written another one.
+        """
+        content = spec.model_dump_json(indent=2).encode() + b"\n"
+        if not first:
+            self.store.write("run.json", content)
+        elif not self.store.create("run.json", content):
+            raise UsageError(f"another process has just started a run in {self.uri}; give the same command again")
 
     def keep_input(self, content: bytes) -> str:
         """Store a file that workers need, under its SHA-256, which is returned."""
@@ -88,6 +102,10 @@ class RunFolder:
         self.store.write(path, content)
         return PartRef(path=path, rows=rows, sha256=sha256(content))
 
+    def begun(self) -> set[str]:
+        """The shards that have parts."""
+        return set(self.store.names("parts"))
+
     def commits(self) -> dict[str, Receipt]:
         """The receipt that counts for each committed shard."""
         highest: dict[str, int] = {}
@@ -95,27 +113,58 @@ class RunFolder:
             shard, _, name = path.removeprefix("commits/").rpartition("/")
             if n := _number(name):
                 highest[shard] = max(n, highest.get(shard, 0))
-        paths = {f"commits/{shard}/{n}.json": shard for shard, n in highest.items()}
-        return {paths[path]: _receipt(path, body) for path, body in self.store.read_many(paths).items()}
+        # Our own are there, whether they are listed yet or not.
+        new = {shard: _commit_path(shard, n) for shard, n in highest.items() if n > self._seen(shard)}
+        bodies = self.store.read_many(new.values())
+        self._known |= {shard: (highest[shard], self._receipt(path, bodies[path])) for shard, path in new.items()}
+        self._listed = True
+        return {shard: receipt for shard, (_, receipt) in self._known.items()}
 
     def last_commit(self, shard: str) -> Receipt | None:
         """The receipt that counts for one shard; None when it has none."""
-        n = self._last(shard)
-        return _receipt(path := f"commits/{shard}/{n}.json", self.store.read(path)) if n else None
-
-    def _last(self, shard: str) -> int:
-        return max(map(_number, self.store.names(f"commits/{shard}")), default=0)
+        if n := self._last(shard):
+            path = _commit_path(shard, n)
+            return self._receipt(path, self.store.read_many([path])[path])
+        return None
 
     def commit(self, receipt: Receipt) -> Receipt:
         """Write a receipt down as the next commit of its shard; the one that counts is returned.
 
-        When another driver was faster, its commit counts.
+        When another driver was faster, its commit counts: each takes the number after the last one that it saw when
+        it looked at the run as a whole, so that a driver that slept meanwhile cannot have the last word.
         """
-        path = f"commits/{receipt.shard}/{self._last(receipt.shard) + 1}.json"
         body: JsonValue = {"format": 1, "token": uuid.uuid4().hex, "receipt": receipt.model_dump(mode="json")}
-        if self.store.create(path, to_json(body)):
-            return receipt
-        return _receipt(path, self.store.read(path))
+        n = self._seen(receipt.shard) if self._listed else self._last(receipt.shard)
+        while True:
+            n += 1
+            path = _commit_path(receipt.shard, n)
+            ours = self.store.create(path, to_json(body))
+            counts = receipt if ours else self._receipt(path, self.store.read_many([path])[path])
+            self._known[receipt.shard] = n, counts
+            if counts.keys_digest == receipt.keys_digest:  # else it is of another plan, and counts for nobody
+                return counts
+
+    def _seen(self, shard: str) -> int:
+        return self._known[shard][0] if shard in self._known else 0
+
+    def _last(self, shard: str) -> int:
+        return max(map(_number, self.store.names(f"commits/{shard}")), default=0)
+
+    def _receipt(self, path: str, body: bytes) -> Receipt:
+        def parse(body: bytes) -> Receipt:
+            return Receipt.model_validate(from_json(body)["receipt"])
+
+        try:
+            return self._parsed(path, body, parse)
+        except (ValueError, KeyError, TypeError, FileNotFoundError) as e:
+            raise StoreError(f"{path} is damaged; delete it, and its shard is completed from its parts") from e
+
+    def _parsed(self, path: str, content: bytes, parse: Callable[[bytes], T]) -> T:
+        """What the content means, or else what it means when it is read once more: an answer may be torn."""
+        try:
+            return parse(content)
+        except (ValueError, KeyError, TypeError):
+            return parse(self.store.read(path))
 
     def read_parts(self, receipt: Receipt) -> tuple[list[tuple[str, bytes]], list[str]]:
         """The receipt's parts in order, each with its path, and the paths of those that are gone or damaged."""
@@ -130,11 +179,14 @@ class RunFolder:
         return contents, damaged
 
     def _part(self, part: PartRef) -> bytes | None:
-        try:
-            content = self.store.read(part.path)
-        except FileNotFoundError:
-            return None
-        return content if sha256(content) == part.sha256 else None
+        for _ in range(2):  # an answer may be torn
+            try:
+                content = self.store.read(part.path)
+            except FileNotFoundError:
+                return None
+            if sha256(content) == part.sha256:
+                return content
+        return None
 
     def write_report(self, name: str, content: bytes | Path) -> str:
         """Store a file of the report; its URI is returned."""
@@ -156,14 +208,11 @@ class RunFolder:
             return None
 
 
+def _commit_path(shard: str, n: int) -> str:
+    return f"commits/{shard}/{n}.json"
+
+
 def _number(name: str) -> int:
     """Which commit an object is; 0 when it is none, but what a writer left that was killed."""
     number = name.removesuffix(".json")
     return int(number) if name.endswith(".json") and number.isascii() and number.isdecimal() else 0
-
-
-def _receipt(path: str, body: bytes) -> Receipt:
-    try:
-        return Receipt.model_validate(from_json(body)["receipt"])
-    except (ValueError, KeyError, TypeError) as e:
-        raise StoreError(f"{path} is damaged; delete it, and its shard is completed from its parts") from e

@@ -5,57 +5,110 @@ This is the only module that knows how stores misbehave:
 - Nothing is listed from a cache: another process may have written a moment ago.
 - Content is serialised first and written in one go: a writer that dies leaves the old object or
   none, never half of one.
-- Creating an object that must not exist yet is one conditional write, and whatever that write reports, the object is
-  read back and compared: when a response is lost, our own object looks like somebody else's.
+- Creating an object that must not exist yet is one conditional write. Unless the store confirms it, the object is
+  read back and compared: when a response is lost, our own object looks like somebody else's. Some stores ignore the
+  condition; that is found out with the first object created.
+- Failures that may pass are met with patience, here and nowhere below: tries of libraries would multiply with ours.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
-import uuid
+import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
-from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_after_delay, wait_random_exponential
+from fsspec.config import conf  # pyright: ignore[reportMissingTypeStubs]
+from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_before_delay, wait_random_exponential
 
-from trunchray.errors import StoreError, UsageError
+from trunchray.adapters import disk, s3_requests, store_failure
+from trunchray.errors import StoreError, StoreUnusable, UsageError
 
 T = TypeVar("T")
 
-_OPTIONS: dict[str, dict[str, Any]] = {
-    "s3": {
-        # The outer loop below retries; botocore's own five tries would multiply with it.
-        "config_kwargs": {
-            "retries": {"mode": "standard", "max_attempts": 2},
-            "connect_timeout": 3,
-            "read_timeout": 30,
-        },
-    },
-}
+
+@dataclass(frozen=True)
+class Patience:
+    """How long an operation is tried again that fails in a way that may pass."""
+
+    total: float = 60.0
+    """Seconds after which no further try is begun."""
+    short: float = 5.0
+    """The same while the store has not answered yet, or has used up our patience the last time."""
+    tries: int = 50
+    sleep: Callable[[float], None] = time.sleep
+
+    def tries_of(self, manners: _Manners) -> Retrying:
+        return Retrying(
+            retry=retry_if_exception(store_failure.may_pass),
+            wait=wait_random_exponential(multiplier=0.1, max=5),
+            stop=stop_after_attempt(self.tries) | stop_before_delay(self.total if manners.answers else self.short),
+            sleep=self.sleep,
+            reraise=True,
+        )
+
+
+@dataclass
+class _Manners:
+    """What this process has learnt of a bucket."""
+
+    done: set[str] = field(default_factory=set[str])
+    """What it has let us do: "read", "written"."""
+    answers: bool = False
+    """Did the last operation succeed?"""
+    conditional: bool | None = None
+    """Does it create objects only where there is none? None while nobody knows."""
+
+
+_manners: dict[tuple[str, str], _Manners] = {}
+"""By endpoint and bucket."""
 
 
 class Store:
     """A folder somewhere. Paths are relative to it, with forward slashes.
 
-    All methods block. Every failure but a missing object is a `StoreError` that names the object.
+    All methods block. Every failure but a missing object is a `StoreError` that names the object; a `StoreUnusable`
+    while nothing of the kind has succeeded yet.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, patience: Patience = Patience()) -> None:
         """`uri`: anything fsspec understands, or a plain path, which is taken from the current directory."""
+        self._patience = patience
         try:
             self._fs, self._root = _filesystem(uri)
         except (ValueError, ImportError) as e:
             raise UsageError(f"cannot open {uri!r}: {e}; give a path or a URI such as s3://bucket/folder") from e
         self._local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
+        self._s3 = isinstance(self._fs.protocol, tuple) and "s3" in self._fs.protocol
+        self._bucket = (self._root if self._s3 else self._root.lstrip("/")).partition("/")[0]
+        if self._s3 and not self._bucket:
+            raise UsageError(f"cannot open {uri!r}: it names no bucket; give a URI such as s3://bucket/folder")
+        self._endpoint = s3_requests.endpoint(self._fs) if self._s3 else "the store"
+        self._manners = _manners.setdefault((f"{type(self._fs)} {self._endpoint}", self._bucket), _Manners())
         self.uri = self._root if self._local else self._fs.unstrip_protocol(self._root)
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the store itself tells two apart that create the same object; known once one was created."""
+        return self._local or self._manners.conditional is True
 
     def child(self, path: str) -> Store:
         """The folder `path` below this one."""
-        return Store(f"{self.uri}/{path}")
+        return Store(f"{self.uri}/{path}", self._patience)
+
+    def reach(self) -> None:
+        """Make sure that the store can be asked at all.
+
+        Raises:
+            StoreUnusable: it cannot.
+        """
+        try:
+            self.read(".trunchray")
+        except FileNotFoundError:
+            return
 
     def read(self, path: str) -> bytes:
         """The whole object.
@@ -64,72 +117,129 @@ class Store:
             FileNotFoundError: there is no such object.
         """
         try:
-            return self._try(path, lambda: self._fs.cat_file(self._full(path)))
+            return self._try(path, lambda: self._fs.cat_file(self._full(path), **self._whole))
         except NotADirectoryError as e:
             raise FileNotFoundError(f"{self.uri}/{path}") from e
 
     def exists(self, path: str) -> bool:
-        return self._try(path, lambda: bool(self._fs.exists(self._full(path))))
+        """Whether there is such an object."""
+        full = self._full(path)
+        return self._try(path, lambda: s3_requests.exists(self._fs, full) if self._s3 else bool(self._fs.exists(full)))
 
     def names(self, path: str = "") -> list[str]:
         """The names directly under a folder, sorted; none when there is no such folder."""
+        full = self._full(path)
         try:
-            found = self._try(path, lambda: self._fs.ls(self._full(path), detail=False, refresh=True))
+            found = self._pages(path) if self._s3 else self._try(path, lambda: self._fs.ls(full, detail=False))
         except (FileNotFoundError, NotADirectoryError):
             return []
-        return sorted(name.rstrip("/").rpartition("/")[2] for name in found if name.rstrip("/") != self._full(path))
+        return sorted(name.rstrip("/").rpartition("/")[2] for name in found if name.rstrip("/") != full)
 
     def find(self, path: str = "") -> list[str]:
         """The paths of all objects below a folder, relative to this store, sorted."""
-        prefix = f"{self._root}/"
-        return sorted(name.removeprefix(prefix) for name in self._try(path, lambda: self._fs.find(self._full(path))))
+        found = self._pages(path, deep=True) if self._s3 else self._try(path, lambda: self._fs.find(self._full(path)))
+        return sorted(name.removeprefix(f"{self._root}/") for name in found)
+
+    def _pages(self, path: str, *, deep: bool = False) -> list[str]:
+        full = self._full(path)
+
+        def fetch(after: str = "") -> tuple[list[str], str]:
+            return self._try(path, lambda: s3_requests.page(self._fs, full, after, deep=deep))
+
+        found, after = fetch()
+        while after:
+            more, after = fetch(after)
+            found += more
+        return found
 
     def read_many(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """Several whole objects, fetched concurrently where the store allows it."""
+        """Several whole objects, fetched concurrently where the store allows it.
+
+        Raises:
+            StoreError: also when one of them is missing.
+        """
         wanted = {self._full(path): path for path in paths}
-        if self._local or not wanted:
-            return {path: self.read(path) for path in wanted.values()}
-        found: dict[str, bytes] = self._try("", lambda: self._fs.cat(list(wanted)))
-        return {wanted[full]: content for full, content in found.items()}
+        found: dict[str, bytes | BaseException] = {}
+
+        def fetch() -> None:
+            """Those that are not there yet: among thousands one always fails."""
+            left = [full for full in wanted if not isinstance(found.get(full), bytes)]
+            found.update(self._fs.cat(left, on_error="return", **self._whole))
+            for got in found.values():
+                if isinstance(got, BaseException) and not isinstance(got, FileNotFoundError | NotADirectoryError):
+                    raise got
+
+        if wanted:
+            self._try("", fetch)
+        return {path: self._there(path, found[full]) for full, path in wanted.items()}
+
+    def _there(self, path: str, found: bytes | BaseException) -> bytes:
+        if isinstance(found, bytes):
+            return found
+        raise StoreError(f"{self.uri}/{path} is there but cannot be read; is it a link that leads nowhere?") from found
 
     def write(self, path: str, content: bytes) -> None:
         """Put an object in place of whatever is there; readers see the old one or the new one."""
         if self._local:
-            self._write(path, lambda: _replace(self._path(path), content))
+            self._write(path, lambda: disk.replace(self._path(path), content))
         else:
             self._write(path, lambda: self._fs.pipe_file(self._full(path), content))
 
     def put(self, path: str, source: Path) -> None:
         """Copy a local file into the store, streaming; like `write` otherwise."""
         if self._local:
-            self._write(path, lambda: _replace_with(self._path(path), source))
+            self._write(path, lambda: disk.replace_with(self._path(path), source))
         else:
             self._write(path, lambda: self._fs.put_file(str(source), self._full(path)))
 
     def create(self, path: str, content: bytes) -> bool:
         """Put an object only where there is none; True when the stored one is ours.
 
-        `content` has to be unique to the caller (hold a token), because ownership is decided by reading it back.
+        `content` has to be unique to the caller (hold a token), because ownership may be decided by reading it back,
+        and small: large objects are written in pieces, which stores do not create on condition.
         """
-        try:
-            self._write(path, lambda: self._create(path, content))
-        except StoreError:
-            if not self.exists(path):
-                raise
-        return self.read(path) == content
+        if self._local:
+            self._write(path, lambda: disk.create(self._path(path), content))
+            return self._holds(path, content)
+        if not self._manners.conditional and self.exists(path):
+            return self._holds(path, content)
+        if self._put_new(path, content) and self._manners.conditional:
+            return True
+        ours = self._holds(path, content)
+        if ours and self._manners.conditional is None:
+            # The same again has to be refused. A store that does it nevertheless has changed nothing by it.
+            self._manners.conditional = not self._put_new(path, content)
+        return ours
 
-    def _write(self, path: str, action: Callable[[], None]) -> None:
+    def _put_new(self, path: str, content: bytes) -> bool:
+        """Try to create an object; True when the store says that it did."""
+        try:
+            self._tried("written", lambda: self._fs.pipe_file(self._full(path), content, mode="create"))
+        except Exception as e:
+            if store_failure.is_taken(e):
+                self._manners.conditional = True
+            elif store_failure.lacks_conditions(e):
+                self._manners.conditional = False
+                self.write(path, content)
+            elif not (store_failure.may_pass(e) and self.exists(path)):
+                raise self._failed(path, e, "written") from e
+            return False
+        return True
+
+    def _holds(self, path: str, content: bytes) -> bool:
+        return self.read_many([path])[path] == content
+
+    def _write(self, path: str, action: Callable[[], object]) -> None:
         """As `_try`; but a folder that cannot be is no missing object, it is a failure."""
         try:
-            self._try(path, action)
-        except (FileNotFoundError, NotADirectoryError) as e:
-            raise StoreError(f"{self.uri}/{path}: {type(e).__name__}: {e}") from e
+            self._tried("written", action)
+        except Exception as e:
+            raise self._failed(path, e, "written") from e
 
-    def _create(self, path: str, content: bytes) -> None:
-        if self._local:
-            _link(self._path(path), content)
-        else:
-            self._fs.pipe_file(self._full(path), content, mode="create")
+    @property
+    def _whole(self) -> dict[str, Any]:
+        """Read in one request: in several, s3fs would first ask for the size."""
+        return {"max_concurrency": 1} if self._s3 else {}
 
     def _full(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
@@ -138,82 +248,62 @@ class Store:
         return Path(self._full(path))
 
     def _try(self, path: str, action: Callable[[], T]) -> T:
-        """Run one operation of the file system, again while it fails in a way that may pass."""
+        """Read something; what is missing stays a `FileNotFoundError`."""
         try:
-            if self._local:
-                return action()
-            for attempt in _patience():
-                with attempt:
-                    return action()
-        except (FileNotFoundError, NotADirectoryError):
+            return self._tried("read", action)
+        except NotADirectoryError:
             raise
+        except FileNotFoundError as e:
+            if store_failure.is_missing(e):
+                self._manners.done.add("read")
+                raise
+            raise self._failed(path, e, "read") from e
         except Exception as e:
-            raise StoreError(f"{self.uri}/{path}: {type(e).__name__}: {e}") from e
+            raise self._failed(path, e, "read") from e
+
+    def _tried(self, doing: str, action: Callable[[], T]) -> T:
+        """Run one operation of the file system, again while it fails in a way that may pass."""
+        if self._local:
+            return action()
+        manners = self._manners
+        try:
+            for attempt in self._patience.tries_of(manners):
+                with attempt:
+                    result = action()
+                    manners.answers = True
+                    manners.done.add(doing)
+                    return result
+        except Exception as e:
+            manners.answers = not store_failure.may_pass(e)
+            raise
         raise AssertionError("unreachable: tenacity raises the last error")
+
+    def _failed(self, path: str, error: Exception, doing: str) -> StoreError:
+        kind = StoreError if self._local or doing in self._manners.done else StoreUnusable
+        why = store_failure.explain(error, doing=doing, bucket=self._bucket, endpoint=self._endpoint)
+        return kind(f"{self.uri}/{path}: {why}" if path else f"{self.uri}: {why}")
 
 
 def _filesystem(uri: str) -> tuple[Any, str]:
     protocol = uri.partition("://")[0] if "://" in uri else "file"
     if protocol == "file":
         uri = str(Path(uri.removeprefix("file://")).expanduser().absolute())
-    fs, root = fsspec.url_to_fs(uri, use_listings_cache=False, **_OPTIONS.get(protocol, {}))
+    fs, root = fsspec.url_to_fs(uri, use_listings_cache=False, **(_s3_options() if protocol in {"s3", "s3a"} else {}))
+    if protocol in {"s3", "s3a"}:
+        fs.retries = 1
     return fs, root.rstrip("/")
 
 
-def _patience() -> Retrying:
-    return Retrying(
-        retry=retry_if_exception(_may_pass),
-        wait=wait_random_exponential(multiplier=0.1, max=5),
-        stop=stop_after_attempt(12) | stop_after_delay(60),
-        reraise=True,
+def _s3_options() -> dict[str, Any]:
+    """The options of s3fs. What is set by the means of fsspec itself (files, FSSPEC_S3_…) goes before ours.
+
+    Credentials and region are found by botocore; so is the endpoint, which is named here because file systems are
+    shared by all that give the same options.
+    """
+    own: dict[str, Any] = conf.get("s3", {})
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    return (
+        {"endpoint_url": endpoint or None}
+        | own
+        | {"config_kwargs": s3_requests.BOTOCORE | own.get("config_kwargs", {})}
     )
-
-
-def _may_pass(error: BaseException) -> bool:
-    """A conflict (EINVAL from s3fs), a refusal and a missing object stay as they are; other I/O errors may pass."""
-    final = (FileNotFoundError, FileExistsError, PermissionError, IsADirectoryError, NotADirectoryError)
-    return isinstance(error, OSError) and not isinstance(error, final) and error.errno != 22
-
-
-def _temporary(path: Path, content: bytes | None = None) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.parent / f".{path.name}.{uuid.uuid4().hex}"
-    if content is not None:
-        try:
-            with temporary.open("xb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
-    return temporary
-
-
-def _replace(path: Path, content: bytes) -> None:
-    temporary = _temporary(path, content)
-    try:
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _replace_with(path: Path, source: Path) -> None:
-    temporary = _temporary(path)
-    try:
-        shutil.copyfile(source, temporary)
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _link(path: Path, content: bytes) -> None:
-    """Create atomically: the name appears together with the whole content, or somebody else's stays."""
-    temporary = _temporary(path, content)
-    try:
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)

@@ -80,7 +80,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         for content in inputs.values():
             folder.keep_input(content)
         if whole != stored:
-            folder.freeze(whole)
+            folder.freeze(whole, first=stored is None)
         plan = make_plan(whole, index)
         return Run(
             plan,

@@ -208,6 +208,7 @@ class Run:
                     for path in receipt.damaged:
                         self._observer.warn(f"{path} cannot be read; the trials it held were run again")
                     self._warn_once(receipt.warnings)
+                    self._lease.confirm()
                     self._progress.settle(self._folder.commit(receipt))
                 case Abandon(shard=shard, reason=reason):
                     self._observer.warn(
