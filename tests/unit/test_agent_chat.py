@@ -14,7 +14,7 @@ from trunchray.agents.chat import ChatAgent
 from trunchray.agents.toolbox import Toolbox
 from trunchray.core.agent import Limits, Mock, ModelAgent, Price, ScriptedReply
 from trunchray.core.case import CaseInput
-from trunchray.core.trial import FinishReason, ToolCall, Usage
+from trunchray.core.trial import FinishReason, ToolCall, Trace, Usage
 from trunchray.errors import ProviderError
 
 CASE = CaseInput(prompt="2 + 2?", system_prompt="Be brief.")
@@ -178,3 +178,18 @@ async def test_a_model_spec_builds_a_chat_agent() -> None:
     await asking.close()
     assert (trace.output, trace.model, trace.usage.input_tokens) == ("4", "mock/script", 4)
     assert trace.model_seconds >= 0
+
+
+async def test_what_was_paid_before_a_failure_is_kept() -> None:
+    """A trial whose second call fails was asked once nonetheless; one that never got an answer has nothing to keep."""
+    call = RequestedCall("c", "add", "{}")
+    refused = ProviderError("no", type="bad_request")
+    provider = Provider([ModelReply("", "tool-calls", (call,), usage=Usage(input_tokens=7, output_tokens=3)), refused])
+    with pytest.raises(ProviderError) as caught:
+        await agent(provider, price=Price(input=1, output=1)).run(CASE, case_id="sum", attempt=1)
+    trace = caught.value.trace
+    assert isinstance(trace, Trace)
+    assert (trace.cost_usd, trace.usage.total_tokens, len(trace.tool_calls)) == (pytest.approx(1e-5), 10, 1)
+    with pytest.raises(ProviderError) as caught:
+        await agent(Provider([ProviderError("no", type="bad_request")])).run(CASE, case_id="sum", attempt=1)
+    assert caught.value.trace is None

@@ -17,7 +17,7 @@ from trunchray.agents.toolbox import Toolbox, TrialTools
 from trunchray.core.agent import ModelAgent
 from trunchray.core.case import CaseInput
 from trunchray.core.trial import Trace
-from trunchray.errors import ProviderError
+from trunchray.errors import ProviderError, TrialError
 
 
 class ChatAgent:
@@ -53,7 +53,7 @@ class ChatAgent:
         self._uniform = uniform
 
     async def run(self, case: CaseInput, *, case_id: str, attempt: int) -> Trace:
-        """One trial.
+        """One trial. An error carries the trace so far, when the model has replied.
 
         Raises:
             ProviderError: the provider failed, also after retries.
@@ -66,6 +66,9 @@ class ChatAgent:
         try:
             while await self._step(talk, offered, tools, case_id, attempt):
                 pass
+        except TrialError as error:
+            error.trace = talk.trace() if talk.replies else None
+            raise
         finally:
             await tools.close()
         return talk.trace()

@@ -150,7 +150,7 @@ class Timing(Frozen):
 
 
 class Result(Frozen):
-    """One counted row: exactly one of `verdict` and `failure` is set. A failed grading keeps its trace."""
+    """One counted row: exactly one of `verdict` and `failure` is set. A failed trial keeps the trace it has."""
 
     trial: Trial
     eval_id: str

@@ -20,7 +20,7 @@ def _utc() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What came of asking: a trace, or why there is none. `queued` and `seconds` are in seconds."""
+    """What came of asking: a trace, or why it is missing or not whole. `queued` and `seconds` are in seconds."""
 
     trial: Trial
     case: Case
@@ -55,15 +55,16 @@ class TrialRunner:
                 trace = await self.agent.run(case.input, case_id=case.id, attempt=trial.attempt)
         except TrialError as e:
             failure = Failure.of(e)
+            trace = e.trace if isinstance(e.trace, Trace) else None
         return Generation(trial, case, queued, started_at, self.clock() - began, trace, failure)
 
     async def grade(self, generation: Generation) -> Result:
-        """Grade what was generated; a trial without a trace is an error already."""
+        """Grade what was generated; a trial that failed is an error already."""
         began = self.clock()
         trace, failure = generation.trace, generation.failure
         verdict: Verdict | None = None
         evaluator: str | None = None
-        if trace:
+        if trace and not failure:
             try:
                 with boundary(EvaluatorError, f"case {generation.case.id!r}"):
                     evaluator = self.grader.evaluator_digest(generation.case)
