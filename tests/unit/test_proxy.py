@@ -43,7 +43,7 @@ def test_what_is_no_http_proxy_is_refused(monkeypatch: pytest.MonkeyPatch, proxy
 )
 def test_the_login_of_a_proxy_is_taken_out(form: str) -> None:
     """Quoted, decoded, or as it is sent."""
-    cleaned = Redaction("sk-key", "http://ann:p%40ss%2Fword@h:1").message(f"407 from {form}, key sk-key")
+    cleaned = Redaction(["sk-key"], ["http://ann:p%40ss%2Fword@h:1"]).message(f"407 from {form}, key sk-key")
     assert "ss" not in cleaned
     assert "[proxy login]" in cleaned
     assert cleaned.endswith("key [key]")
@@ -51,7 +51,7 @@ def test_the_login_of_a_proxy_is_taken_out(form: str) -> None:
 
 def test_the_header_of_a_proxy_is_taken_out() -> None:
     """A proxy that sends back what it was sent does not get it recorded, in a message or an answer."""
-    redaction = Redaction(None, "http://ann:password@h:1")
+    redaction = Redaction([], ["http://ann:password@h:1"])
     sent = b64encode(b"ann:password").decode()
     assert redaction.message(f"Basic {sent}") == "Basic [proxy login]"
     assert redaction.answer(f"Basic {sent}") == "Basic [proxy login]"
@@ -59,15 +59,15 @@ def test_the_header_of_a_proxy_is_taken_out() -> None:
 
 def test_a_user_without_a_password_is_a_login() -> None:
     """Some proxies take a token in place of the user."""
-    assert Redaction(None, "http://token123@h:1").message("at http://token123@h:1") == "at http://[proxy login]@h:1"
+    assert Redaction([], ["http://token123@h:1"]).message("at http://token123@h:1") == "at http://[proxy login]@h:1"
 
 
 def test_a_short_login_is_taken_out_of_addresses_only() -> None:
     """It may be any word of a message."""
-    redaction = Redaction(None, "http://a:b@h:1")
+    redaction = Redaction([], ["http://a:b@h:1"])
     assert redaction.message("at http://a:b@h:1: a bad day") == "at http://[proxy login]@h:1: a bad day"
 
 
 def test_a_proxy_without_a_login_hides_nothing() -> None:
     """Its address may be shown."""
-    assert Redaction(None, "http://h:1").message("at http://h:1: ") == "at http://h:1: "
+    assert Redaction([], ["http://h:1"]).message("at http://h:1: ") == "at http://h:1: "

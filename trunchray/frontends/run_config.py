@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
-from trunchray.adapters.models.providers import check_params, is_mock, resolve
+from trunchray.adapters.models.providers import Route, check_headers, check_params, is_mock, list_price, resolve
 from trunchray.adapters.models.replay import load_replay
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.agent import (
@@ -26,17 +26,19 @@ from trunchray.core.agent import (
     Quota,
     ScriptedCall,
     ScriptedReply,
+    SystemPrompt,
+    Transport,
 )
+from trunchray.core.budget import Budget
 from trunchray.core.digest import sha256
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import Selection
 from trunchray.errors import UsageError
+from trunchray.frontends.model_files import Location, with_included
 from trunchray.frontends.yaml_file import read_yaml
 
 Shape = TypeVar("Shape", bound=Frozen)
-Location = Sequence[int | str]
-"""The keys and places (from 0) that lead to a value."""
 PoolName = Literal["auto", "local", "ray"]
 
 
@@ -77,14 +79,26 @@ class ModelConfig(Frozen):
     """`<provider>/<model>`, for example `openai/gpt-4o-mini` or `mock/echo`."""
     name: str | None = None
     """What tables and rows call it; the id when left out."""
+    transport: Transport = "auto"
+    """Straight at an OpenAI-compatible endpoint, or through litellm; auto takes what fits the id and base_url."""
     base_url: str | None = None
-    api_key_env: str | None = None
+    api_version: str | None = Field(default=None, min_length=1)
+    """Azure's, such as 2024-10-21; without one its undated interface is used."""
+    api_key_env: tuple[str, ...] = ()
+    """One environment variable, or several whose keys take turns."""
+    quota_per_key: bool = False
+    """Each key has the whole quota: requests and tokens per minute, and in flight, count once for each key."""
+    headers: dict[str, str] = {}
     params: dict[str, JsonValue] = {}
+    system_prompt: SystemPrompt = "system"
+    """The role under which system prompts are sent; "user" puts them before the prompt."""
     limits: SomeLimits = SomeLimits()
     price: Price | None = None
     pacing: Pacing = Pacing()
     quota: str | None = None
     """The name of the entry of the run's `quotas` that it shares with other models."""
+    budget: Budget = Budget()
+    """What may be spent on this model, within the run's budget."""
     mock: MockConfig | None = None
 
     @property
@@ -98,18 +112,34 @@ class ModelConfig(Frozen):
             raise ValueError("must be 1 to 200 printable characters on one line, without blanks around them")
         return value
 
+    @field_validator("api_key_env", mode="before")
+    @classmethod
+    def _one_or_several(cls, value: Any) -> Any:
+        return (value,) if isinstance(value, str) else value
+
     @field_validator("api_key_env")
     @classmethod
-    def _variable(cls, value: str | None) -> str | None:
-        if value is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", value):
+    def _variables(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
             raise ValueError(_KEY_HINT)
-        return value
+        if len(set(names)) < len(names):
+            raise ValueError("names a variable twice")
+        return names
+
+    def route(self) -> Route:
+        """How it is asked.
+
+        Raises:
+            UsageError: it cannot be.
+        """
+        return resolve(self.id, self.base_url, self.api_key_env, transport=self.transport, api_version=self.api_version)
 
     @model_validator(mode="after")
     def _can_be_asked(self) -> ModelConfig:
         try:
-            resolve(self.id, self.base_url, self.api_key_env)
+            self.route()
             check_params(self.id, self.params)
+            check_headers(self.id, self.headers)
         except UsageError as e:
             raise ValueError(str(e)) from e
         return self
@@ -172,6 +202,10 @@ class RunConfig(Frozen):
     cache: str | None = Field(default=None, min_length=1)
     """Where answers of models are kept and looked up: any run that asks the same again gets the same answer, free."""
     sandbox: SandboxConfig = SandboxConfig()
+    budget: Budget = Budget()
+    """What may be spent on the run, by all its commands together; the next command may name another one."""
+    confirm_above: float = Field(default=10, ge=0, allow_inf_nan=False)
+    """US dollars: a command that is expected to spend more runs nothing until that is confirmed."""
     max_error_share: float = Field(default=0, ge=0, le=1)
     """The share of error rows up to which a finished run exits 0."""
 
@@ -203,7 +237,20 @@ def read_run_config(path: Path) -> RunConfig:
     file = read_yaml(path)
     if not isinstance(file.value, dict):
         raise UsageError(f"{path}: a run config is a mapping with the keys release and models")
-    return _located(validated(RunConfig, file.value, file.place), path.parent)
+    return _located(validated(RunConfig, *with_included(file, file.value)), path.parent)
+
+
+def read_models(path: Path) -> tuple[ModelConfig, ...]:
+    """The models of a run config, or of a file of models that run configs include.
+
+    Raises:
+        UsageError: as `read_run_config`.
+    """
+    file = read_yaml(path)
+    if not isinstance(file.value, dict) or set(file.value) != {"models"}:
+        return read_run_config(path).models
+    config = validated(RunConfig, *with_included(file, {"release": ".", **file.value}))
+    return _located(config, path.parent).models
 
 
 def validated(shape: type[Shape], content: Mapping[str, Any], place: Callable[[Location], str]) -> Shape:
@@ -249,25 +296,52 @@ def build_agents(
 ) -> tuple[ModelAgent, ...]:
     """The agents of a run: a model's limits replace the run's, which replace the release's."""
     named = {name: Quota(name=name, **dict(quota)) for name, quota in (quotas or {}).items()}
-    return tuple(_agent(model, recorded, limits.over(release_limits), named) for model in models)
+    agents = tuple(_agent(model, recorded, limits.over(release_limits), named) for model in models)
+    _same_quotas(agents)
+    return agents
 
 
 def _agent(
     model: ModelConfig, recorded: Mapping[str, bytes], limits: Limits, quotas: Mapping[str, Quota]
 ) -> ModelAgent:
-    base_url, api_key_env = resolve(model.id, model.base_url, model.api_key_env)
+    route = model.route()
+    keys = max(1, len(route.key_names)) if model.quota_per_key else 1
+    quota = quotas[model.quota] if model.quota is not None else None
     return ModelAgent(
         name=model.label,
         model=model.id,
-        base_url=base_url,
-        api_key_env=api_key_env,
+        transport="auto" if route.transport == "mock" else route.transport,
+        base_url=route.base_url,
+        api_key_env=route.key_names if len(route.key_names) > 1 else next(iter(route.key_names), None),
+        headers=model.headers,
         params=model.params,
+        system_prompt=model.system_prompt,
         limits=model.limits.over(limits),
-        price=model.price,
-        pacing=model.pacing,
-        quota=quotas[model.quota] if model.quota is not None else None,
+        price=model.price or list_price(model.id, route),
+        pacing=_times(keys, model.pacing, "requests_per_minute", "tokens_per_minute"),
+        quota=_times(keys, quota, "requests_per_minute", "tokens_per_minute", "max_in_flight") if quota else None,
         mock=_mock(model.mock or MockConfig(), recorded) if is_mock(model.id) else None,
     )
+
+
+def _times(keys: int, limits: Shape, *names: str) -> Shape:
+    """The limits of so many keys."""
+    many = {name: keys * value for name in names if (value := getattr(limits, name)) is not None}
+    return limits.model_copy(update=many) if keys > 1 else limits
+
+
+def _same_quotas(agents: Sequence[ModelAgent]) -> None:
+    """Models that share a quota must count it for the same number of keys."""
+    first: dict[str, tuple[str, Quota]] = {}
+    for agent in agents:
+        if agent.quota is None:
+            continue
+        other, quota = first.setdefault(agent.quota.name, (agent.name, agent.quota))
+        if quota != agent.quota:
+            raise UsageError(
+                f"models {other!r} and {agent.name!r} share quota {quota.name!r}, which quota_per_key counts for "
+                "different numbers of keys; give each a quota of its own"
+            )
 
 
 def _mock(config: MockConfig, recorded: Mapping[str, bytes]) -> Mock:
@@ -355,7 +429,7 @@ def _known(place: Location, shape: type[Frozen]) -> list[str]:
         "select": Selection, "limits": SomeLimits, "price": Price, "pacing": Pacing, "mock": MockConfig,
         "latency": Latency, "faults": Faults, "script": ScriptedReply, "tool_calls": ScriptedCall,
         "models": ModelConfig,
-        "sandbox": SandboxConfig,
+        "sandbox": SandboxConfig, "budget": Budget,
     }  # fmt: skip
     names = [part for part in place if isinstance(part, str)]
     if len(place) == 2 and place[0] == "quotas":

@@ -50,7 +50,7 @@ async def over_http(
     served = ModelAgent(name="m", model=model, mock=Mock(**mock), pacing=pacing)
     replay = load_replay(recorded, "recorded") if recorded else None
     async with serve(served, replay=replay, prompts=PROMPTS) as url:
-        client = OpenAIClient(ModelAgent(name="m", model="local/m", base_url=url, pacing=pacing), api_key=None)
+        client = OpenAIClient(ModelAgent(name="m", model="local/m", base_url=url, pacing=pacing))
         yield client
         await client.close()
 

@@ -15,7 +15,9 @@ import pytest
 from aiohttp import web
 
 from trunchray.adapters.models.base import ModelReply, ModelRequest
-from trunchray.adapters.models.openai import MAX_BODY, OpenAIClient
+from trunchray.adapters.models.http import MAX_BODY
+from trunchray.adapters.models.keys import Key
+from trunchray.adapters.models.openai import OpenAIClient
 from trunchray.core.agent import ModelAgent, Pacing
 from trunchray.core.trial import Usage
 from trunchray.errors import ProviderError, UsageError
@@ -42,10 +44,10 @@ async def client_of(
         model="local/org/model",
         base_url=url,
         params={"temperature": 0},
-        api_key_env="LOCAL_KEY",
         pacing=Pacing(timeout=seconds),
     )
-    client = OpenAIClient(spec, api_key=api_key, wall_clock=lambda: wall_clock)
+    keys = [Key("LOCAL_KEY", api_key)] if api_key else []
+    client = OpenAIClient(spec, keys=keys, wall_clock=lambda: wall_clock)
     try:
         yield client
     finally:
@@ -309,7 +311,7 @@ async def test_what_is_not_http_is_a_connection_error(content: bytes) -> None:
 
     server = await asyncio.start_server(talk, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    client = OpenAIClient(ModelAgent(name="m", model="a/b", base_url=f"http://127.0.0.1:{port}"), api_key=None)
+    client = OpenAIClient(ModelAgent(name="m", model="a/b", base_url=f"http://127.0.0.1:{port}"))
     try:
         with pytest.raises(ProviderError) as caught:
             await client.complete(REQUEST)
@@ -325,7 +327,7 @@ async def test_connection_refused() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        client = OpenAIClient(ModelAgent(name="m", model="a/b", base_url=f"http://127.0.0.1:{port}/v1"), api_key=None)
+        client = OpenAIClient(ModelAgent(name="m", model="a/b", base_url=f"http://127.0.0.1:{port}/v1"))
         with pytest.raises(ProviderError, match=f"127.0.0.1:{port}") as caught:
             await client.complete(REQUEST)
         await client.close()
@@ -355,7 +357,7 @@ async def test_huge_bodies_are_not_read(status: int) -> None:
 def test_a_base_url_is_needed() -> None:
     """There is no default endpoint in the client itself."""
     with pytest.raises(UsageError, match="needs a base_url"):
-        OpenAIClient(ModelAgent(name="m", model="openai/gpt"), api_key=None)
+        OpenAIClient(ModelAgent(name="m", model="openai/gpt"))
 
 
 def test_connecting_does_not_load_http() -> None:

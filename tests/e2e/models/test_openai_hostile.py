@@ -12,6 +12,7 @@ import pytest
 
 from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelRequest
+from trunchray.adapters.models.keys import Key
 from trunchray.adapters.models.openai import OpenAIClient
 from trunchray.core.agent import ModelAgent
 from trunchray.errors import ProviderError
@@ -66,7 +67,7 @@ async def listening(talk: Talk) -> AsyncGenerator[int]:
 
 @asynccontextmanager
 async def client_at(base_url: str) -> AsyncGenerator[OpenAIClient]:
-    client = OpenAIClient(ModelAgent(name="m", model="a/b", base_url=base_url), api_key=KEY)
+    client = OpenAIClient(ModelAgent(name="m", model="a/b", base_url=base_url), keys=[Key("KEY", KEY)])
     try:
         yield client
     finally:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from trunchray.adapters.models import providers
 from trunchray.adapters.models.base import ModelClient
+from trunchray.adapters.models.keys import Key
 from trunchray.adapters.models.mock import MockClient
 from trunchray.adapters.models.replay import load_replay
-from trunchray.core.agent import ModelAgent
+from trunchray.core.agent import AgentSpec, ModelAgent
 from trunchray.core.digest import sha256
 from trunchray.errors import UsageError
 
@@ -23,14 +24,37 @@ def build_client(spec: ModelAgent, *, environ: Mapping[str, str], replay: bytes 
         UsageError: the model cannot be reached this way, its key is not in `environ`, or the recorded outputs are
             not the ones the spec names.
     """
-    base_url, api_key_env = providers.resolve(spec.model, spec.base_url, spec.api_key_env)
-    if base_url is None:
+    route = providers.resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport)
+    if route.transport == "mock":
         return _mock(spec, replay)
     providers.check_params(spec.model, spec.params)
-    key = _key(spec.model, api_key_env, environ)
-    from trunchray.adapters.models.openai import OpenAIClient  # noqa: PLC0415 - aiohttp loads where requests are made
+    providers.check_headers(spec.model, spec.headers)
+    keys = [Key(name, _key(spec.model, name, environ)) for name in route.key_names]
+    spec = spec.model_copy(update={"base_url": route.base_url})
+    # What loads aiohttp is imported where requests are made.
+    if route.transport == "litellm":
+        from trunchray.adapters.models.litellm import LiteLLMClient  # noqa: PLC0415
 
-    return OpenAIClient(spec.model_copy(update={"base_url": base_url, "api_key_env": api_key_env}), api_key=key)
+        return LiteLLMClient(spec, keys=keys, environ=environ)
+    from trunchray.adapters.models.openai import OpenAIClient  # noqa: PLC0415
+
+    return OpenAIClient(spec, keys=keys)
+
+
+def load_clients(specs: Iterable[AgentSpec]) -> None:
+    """Import now what the clients of these models need: litellm takes seconds, which are no part of a model's time.
+
+    Raises:
+        UsageError: one needs what is not installed.
+    """
+    for spec in specs:
+        if (
+            providers.resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport).transport
+            == "litellm"
+        ):
+            from trunchray.adapters.models.litellm import load  # noqa: PLC0415
+
+            load()
 
 
 def _mock(spec: ModelAgent, content: bytes | None) -> MockClient:
@@ -42,9 +66,7 @@ def _mock(spec: ModelAgent, content: bytes | None) -> MockClient:
     return MockClient(spec, replay=load_replay(content, f"recorded outputs of {spec.name!r}"))
 
 
-def _key(model: str, name: str | None, environ: Mapping[str, str]) -> str | None:
-    if name is None:
-        return None
+def _key(model: str, name: str, environ: Mapping[str, str]) -> str:
     key = environ.get(name, "").strip()
     if not key and _looks_like_a_key(name):
         raise UsageError(

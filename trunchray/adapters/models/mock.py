@@ -89,7 +89,7 @@ _Answer = tuple[str, Any, tuple[RequestedCall, ...], Usage]
 def _answers(spec: ModelAgent, mock: Mock, replay: Replay | None) -> Callable[[ModelRequest], _Answer]:
     if not is_mock(spec.model):
         raise UsageError(f"model {spec.model!r} is not a mock")
-    resolve(spec.model, spec.base_url, spec.api_key_env)
+    resolve(spec.model, spec.base_url)
     match spec.model.partition("/")[2]:
         case "script":
             if not mock.script:

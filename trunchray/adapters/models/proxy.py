@@ -31,6 +31,13 @@ def proxy_for(base_url: str) -> str | None:
     return proxy
 
 
+def proxies() -> list[str]:
+    """All that the environment names and that could be used, for whatever address."""
+    named = (getproxies().get(scheme) for scheme in ("http", "https"))
+    whole = (proxy if "://" in proxy else f"http://{proxy}" for proxy in named if proxy)
+    return [proxy for proxy in whole if _is_http(proxy)]
+
+
 def _is_http(proxy: str) -> bool:
     if not proxy.isprintable() or " " in proxy:
         return False

@@ -1,8 +1,9 @@
-"""Takes credentials out of what is recorded: the endpoint's key, and the login of a proxy."""
+"""Takes credentials out of what is recorded: the endpoint's keys, and the logins of proxies."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Iterable
 
 from yarl import URL
 
@@ -18,9 +19,9 @@ _SHORTEST_LOGIN = 4
 class Redaction:
     """The secrets of one client. What comes out is well-formed Unicode."""
 
-    def __init__(self, key: str | None, proxy: str | None) -> None:
-        secrets = {key: "[key]"} if key else {}
-        for login in _logins(URL(proxy)) if proxy else ():
+    def __init__(self, keys: Iterable[str], proxies: Iterable[str]) -> None:
+        secrets = {key: "[key]" for key in keys if key}
+        for login in (login for proxy in proxies for login in _logins(URL(proxy))):
             secrets[f"{login}@"] = "[proxy login]@"
             if len(login) >= _SHORTEST_LOGIN:
                 secrets[login] = "[proxy login]"

@@ -41,7 +41,11 @@ _TYPES = {
 _RETRYABLE = frozenset({"timeout", "conflict", "rate_limited", "server_error"})
 _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
 _FILTERED = frozenset({"content_filter", "content_policy_violation"})
-_TOO_LONG = re.compile(r"(maximum|max)\S* context|context (length|window|size)|prompt is too long", re.IGNORECASE)
+_TOO_LONG = re.compile(
+    r"(maximum|max)\S* context|context (length|window|size)|(prompt|input) is too long|too many tokens"
+    r"|(input|prompt)s?\b.{0,40}\btokens?\b.{0,80}\b(exceed|must be <=|maximum)",
+    re.IGNORECASE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,11 @@ class Refusal:
             return _TYPES[self.status]
         too_long = self.code == "context_length_exceeded" or _TOO_LONG.search(self.message)
         return "context_length" if too_long else "bad_request"
+
+    @property
+    def of_the_key(self) -> bool:
+        """Another key might be served."""
+        return self.type in ("authentication", "quota_exhausted")
 
     @property
     def filtered(self) -> bool:

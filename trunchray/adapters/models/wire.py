@@ -74,8 +74,9 @@ class RequestWriter:
     """
 
     def __init__(self, model: str, params: Mapping[str, JsonValue], limit_field: str) -> None:
-        self._head = json_text.dump({"model": model, **params})[:-1]
-        self._limit = None if {"max_tokens", "max_completion_tokens"} & params.keys() else limit_field.encode()
+        fields = unpacked(params)
+        self._head = json_text.dump({"model": model, **fields})[:-1]
+        self._limit = None if {"max_tokens", "max_completion_tokens"} & fields.keys() else limit_field.encode()
 
     def write(self, request: ModelRequest) -> bytes:
         """The body of one request."""
@@ -83,9 +84,16 @@ class RequestWriter:
         if self._limit is not None:
             parts.append(b',"%s":%d' % (self._limit, request.max_output_tokens))
         if request.tools:
-            parts += b',"tools":', json_text.dump([_function(tool) for tool in request.tools])
+            parts += b',"tools":', json_text.dump([function_of(tool) for tool in request.tools])
         parts.append(b"}")
         return b"".join(parts)
+
+
+def unpacked(params: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The request fields of `params`, those inside `extra_body` among them."""
+    extra = params.get("extra_body")
+    fields = {name: value for name, value in params.items() if name != "extra_body"}
+    return fields | extra if isinstance(extra, dict) else fields
 
 
 def read_reply(body: Mapping[str, Any], request_id: str | None, clean: Clean) -> ModelReply:
@@ -109,7 +117,7 @@ def read_reply(body: Mapping[str, Any], request_id: str | None, clean: Clean) ->
     )
 
 
-def _function(tool: ToolDefinition) -> dict[str, Any]:
+def function_of(tool: ToolDefinition) -> dict[str, Any]:
     function = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
     return {"type": "function", "function": function}
 
@@ -195,11 +203,15 @@ def _usage(raw: object) -> Usage:
     if not isinstance(raw, dict):
         return Usage()
     cached = _count(raw.get("prompt_tokens_details"), "cached_tokens")
+    read, written = _count(raw, "prompt_tokens"), _count(raw, "completion_tokens")
+    thought = _count(raw.get("completion_tokens_details"), "reasoning_tokens")
+    if read is not None and written is not None and thought and _count(raw, "total_tokens") == read + written + thought:
+        written += thought  # xAI counts them apart; everybody else, and we, as part of the output
     return Usage(
-        input_tokens=_count(raw, "prompt_tokens"),
-        output_tokens=_count(raw, "completion_tokens"),
+        input_tokens=read,
+        output_tokens=written,
         cached_input_tokens=_count(raw, "prompt_cache_hit_tokens") if cached is None else cached,
-        reasoning_tokens=_count(raw.get("completion_tokens_details"), "reasoning_tokens"),
+        reasoning_tokens=thought,
     )
 
 
