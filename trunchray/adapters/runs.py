@@ -48,7 +48,7 @@ class RunFolder:
             UsageError: what is stored is not a run of a version this one can read.
         """
         try:
-            return self._parsed("run.json", self.store.read("run.json"), RunSpec.model_validate_json)
+            return self.decoded("run.json", RunSpec.model_validate_json)
         except FileNotFoundError:
             return None
         except ValidationError as e:
@@ -160,11 +160,18 @@ class RunFolder:
             raise StoreError(f"{path} is damaged; delete it, and its shard is completed from its parts") from e
 
     def _parsed(self, path: str, content: bytes, parse: Callable[[bytes], T]) -> T:
-        """What the content means, or else what it means when it is read once more: an answer may be torn."""
         try:
             return parse(content)
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, StoreError):
             return parse(self.store.read(path))
+
+    def decoded(self, path: str, decode: Callable[[bytes], T]) -> T:
+        """What an object means; when it has no meaning, it is read once more, because an answer may be torn.
+
+        Raises:
+            ValueError, KeyError, TypeError, StoreError: as `decode` does both times.
+        """
+        return self._parsed(path, self.store.read(path), decode)
 
     def read_parts(self, receipt: Receipt) -> tuple[list[tuple[str, bytes]], list[str]]:
         """The receipt's parts in order, each with its path, and the paths of those that are gone or damaged."""
