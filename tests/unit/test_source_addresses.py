@@ -16,6 +16,7 @@ def test_the_parts_of_an_address():
     assert git_address(text).path == ""
     assert git_address(text).name == "bench"
     assert git_address(f"git+file:///srv/my%20bench@{COMMIT}").name == "repository"
+    assert git_address(f"git+file://localhost/srv/bench@{COMMIT}").name == "bench"
     assert is_git_address(text)
     assert not is_git_address("s3://bucket/release")
 
@@ -26,7 +27,8 @@ def test_the_parts_of_an_address():
         ("git+https://example.org/x.git", "it names no commit"),
         ("git+https://example.org/x.git@main", "'main' is a branch, a tag or part of a commit"),
         (f"git+https://example.org/x.git@{COMMIT[:12]}#a", "part of a commit, and could be other code tomorrow"),
-        (f"git+https://example.org/x.git@{COMMIT.upper()}", "not pinned"),
+        (f"git+https://example.org/x.git@{COMMIT.upper()}", f"has a commit in upper case; write {COMMIT}, as git does"),
+        (f"git+file://srv/x.git@{COMMIT}", "names the host 'srv', which git would ignore; write git\\+file:///folder"),
         (f"git+http://example.org/x.git@{COMMIT}", "asks for 'http', and only https and file are allowed"),
         (f"git+ssh://git@example.org/x.git@{COMMIT}", "asks for 'ssh'"),
         (f"git+ext::sh -c whoami@{COMMIT}", "is not the address of a benchmark in git"),

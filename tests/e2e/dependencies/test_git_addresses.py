@@ -1,6 +1,6 @@
 """Compiling from a real repository at a commit, with the real git."""
 
-import os
+import json
 import subprocess
 from pathlib import Path
 
@@ -78,8 +78,13 @@ def test_what_is_not_there_is_said(repository, tmp_path, monkeypatch):
     assert "trunchray-git" not in str(refused.value)
     with pytest.raises(UsageError, match=r"cannot fetch file:///.*missing"):
         compile_benchmark(f"git+file://{tmp_path}/missing@{commit}")
-    monkeypatch.setenv("PATH", os.devnull)
+    with pytest.raises(UsageError, match=r"there is no 'n{300}' in"):
+        compile_benchmark(f"git+file://{repository}@{commit}#{'n' * 300}")
+    monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(UsageError, match="git is not installed"):
+        compile_benchmark(f"git+file://{repository}@{commit}")
+    (tmp_path / "git").mkdir(mode=0o755)
+    with pytest.raises(UsageError, match="git cannot be run"):
         compile_benchmark(f"git+file://{repository}@{commit}")
 
 
@@ -91,10 +96,27 @@ def test_credentials_stay_out_of_failures(tmp_path):
     assert "cannot fetch https://127.0.0.1:9/x.git" in str(refused.value)
 
 
-def test_the_command_takes_git_addresses(repository, tmp_path):
-    """`trunchray compile` and `inspect` accept one wherever they accept a folder."""
+def test_commands_take_git_addresses(repository, tmp_path, capsys):
+    """Every command that takes a benchmark's folder takes one, and gives the same for it."""
     commit = eval_module(repository, "A.")
     address = f"git+file://{repository}@{commit}#packages/b"
-    for arguments in (["compile", address, "--out", str(tmp_path / "out")], ["inspect", address]):
-        assert run_command(arguments) == 0
+    digest = compile_benchmark(repository / "packages" / "b").release.digest
+    for arguments in (
+        ["compile", address, "--out", str(tmp_path / "out")],
+        ["inspect", address],
+        ["check", address],
+        ["run", address, "--model", "mock/echo", "--out", str(tmp_path / "runs"), "--run-id", "r"],
+    ):
+        assert run_command([*arguments, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert shown.get("digest", shown.get("release_digest")) == digest
     assert (tmp_path / "out").is_dir()
+    assert json.loads((tmp_path / "runs" / "r" / "run.json").read_bytes())["release_digest"] == digest
+
+
+@pytest.mark.parametrize(("answer", "code"), [("something", 0), (" ", 1)])
+def test_answers_are_tried_on_commits(repository, answer, code):
+    """`try` grades with the evaluator that a commit has."""
+    commit = eval_module(repository, "A.")
+    address = f"git+file://{repository}@{commit}#packages/b"
+    assert run_command(["try", address, "--case", "a", "--output", answer]) == code

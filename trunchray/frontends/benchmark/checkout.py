@@ -78,16 +78,30 @@ def git_address(text: str) -> GitAddress:
         raise UsageError(f"{_hidden(text)!r} is not the address of a benchmark in git; {_FORM}")
     if scheme not in ("https", "file"):
         raise UsageError(f"{_hidden(text)!r} asks for {scheme!r}, and only https and file are allowed; {_FORM}")
-    shown = without_credentials(url) or url
-    if not at or not re.fullmatch(r"[0-9a-f]{40}", commit):
-        what = f"{commit!r} is a branch, a tag or part of a commit" if commit else "it names no commit"
+    if scheme == "file" and urlsplit(url).netloc not in ("", "localhost"):
+        host = urlsplit(url).netloc.rpartition("@")[2]
         raise UsageError(
-            f"{_hidden(text)!r} is not pinned: {what}, and could be other code tomorrow; {_FORM} "
-            f"(`git ls-remote {shown} {commit or 'HEAD'}` prints it)"
+            f"{_hidden(text)!r} names the host {host!r}, which git would ignore; write git+file:///folder@<commit> for "
+            "a repository of this machine, or git+https:// for another's"
         )
+    _check_pinned(text, url, commit if at else "")
     if path.startswith("/") or ".." in path.split("/"):
         raise UsageError(f"path {path!r} of {_hidden(text)!r} must be relative to the repository and stay inside it")
     return GitAddress(url, commit, path.strip("/"))
+
+
+def _check_pinned(text: str, url: str, commit: str) -> None:
+    """Raises `UsageError` unless `commit` can only be one commit."""
+    if re.fullmatch(r"[0-9a-f]{40}", commit):
+        return
+    if re.fullmatch(r"[0-9a-fA-F]{40}", commit):
+        raise UsageError(f"{_hidden(text)!r} has a commit in upper case; write {commit.lower()}, as git does")
+    what = f"{commit!r} is a branch, a tag or part of a commit" if commit else "it names no commit"
+    shown = without_credentials(url) or url
+    raise UsageError(
+        f"{_hidden(text)!r} is not pinned: {what}, and could be other code tomorrow; {_FORM} "
+        f"(`git ls-remote {shown} {commit or 'HEAD'}` prints it)"
+    )
 
 
 @contextmanager
@@ -115,7 +129,7 @@ def checked_out(address: GitAddress, config: str | None = None) -> Generator[Sit
         root = Path(folder).resolve() / address.name
         _fetch(address, root)
         target = root / address.path
-        if not target.exists() or not target.resolve().is_relative_to(root):
+        if not os.path.exists(target) or not target.resolve().is_relative_to(root):  # noqa: PTH110 - never raises
             raise UsageError(f"there is no {address.path!r} in {address.shown} at commit {address.commit}")
         try:
             site = locate(target, config)
@@ -156,8 +170,13 @@ def _git(address: GitAddress, folder: Path | None, extra: Mapping[str, str], lim
             timeout=limit,
             check=False,
         )
-    except OSError as e:
+    except FileNotFoundError as e:
         raise UsageError("git is not installed, and compiling from a git address needs it; install git") from e
+    except OSError as e:
+        raise UsageError(
+            f"git cannot be run ({e.strerror}), and compiling from a git address needs it; see whether `git --version` "
+            "works here"
+        ) from e
     except subprocess.TimeoutExpired as e:
         raise UsageError(f"fetching {address.shown} took more than {limit} s; clone it and compile the clone") from e
     if done.returncode:
