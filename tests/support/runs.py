@@ -17,6 +17,7 @@ from trunchray.core.report import Report
 from trunchray.core.run import RunSpec
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.progress import Snapshot
+from trunchray.engine.spending import Spending
 
 
 @dataclass
@@ -61,6 +62,7 @@ def drive(
     takeover: bool = False,
     workers: int | None = None,
     cache: str | None = None,
+    spending: Spending | None = None,
 ) -> Report:
     how = Launch(
         str(out),
@@ -70,6 +72,7 @@ def drive(
         takeover=takeover,
         workers=workers,
         cache=cache,
+        spending=spending or Spending(),
     )
     return launch(spec, release, inputs or {}, how)
 
