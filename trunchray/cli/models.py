@@ -52,7 +52,8 @@ def mock_server(
     Example: trunchray mock-server --latency 0.2 --fault rate_limited=0.05
     """
     from trunchray.core.agent import Limits
-    from trunchray.frontends.run_config import Location, ModelConfig, SomeLimits, build_agents, read_recorded, validated
+    from trunchray.frontends.model_files import Location
+    from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_recorded, validated
     from trunchray.frontends.yaml_file import read_yaml
 
     output = Output(as_json=json)
