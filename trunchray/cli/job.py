@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any
@@ -14,11 +14,13 @@ from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.sandbox.launcher import Requirement, require
 from trunchray.adapters.store import Store
 from trunchray.cli.options import writable
+from trunchray.core.budget import Budget
 from trunchray.core.digest import sha256
 from trunchray.core.names import nearest
 from trunchray.core.run import RunSpec, Selection, default_run_id
 from trunchray.engine.launch import Launch
 from trunchray.engine.run import Observer
+from trunchray.engine.spending import Spending
 from trunchray.errors import UsageError
 from trunchray.frontends.benchmark.checkout import is_git_address
 from trunchray.frontends.benchmark.compiler import compile_to
@@ -46,17 +48,24 @@ class Job:
     max_error_share: float
     require: Requirement
     cache: str | None
+    spending: Spending
+    confirm_above: float
 
     @property
     def run_uri(self) -> str:
         return f"{self.out}/{self.spec.run_id}"
 
-    def launch(self, *, observer: Observer, address: str | None, takeover: bool, stop: Flag) -> Launch:
+    def launch(
+        self, *, observer: Observer, address: str | None, takeover: bool, stop: Flag, pilot: int | None = None
+    ) -> Launch:
+        """How the job is carried out; of a `pilot`, only so many trials of each model."""
+        small = pilot is not None and address is None and self.pool == "auto"
         return Launch(
             self.out,
             observer,
-            pool=self.pool,
+            pool="local" if small else self.pool,
             address=address,
+            spending=replace(self.spending, pilot=pilot),
             takeover=takeover,
             require=self.require,
             cache=self.cache,
@@ -73,10 +82,13 @@ def prepare(
     attempts: int | None,
     sample: int | None,
     pool: PoolName | None,
+    budget: Mapping[str, float | None],
+    allow_unpriced: bool,
     note: Callable[[str], None],
 ) -> Job:
     """Read the config, compile or open the release, and put the question together; options replace the config's.
 
+    `budget` holds the parts of the run's budget that were given as options.
     What can be found wrong without the release is found before it is compiled.
 
     Raises:
@@ -84,7 +96,9 @@ def prepare(
         AuthoringError: the repository does not compile.
         ReleaseError: the release is damaged or missing.
     """
-    config = _overridden(_config(target, models), out=out, run_id=run_id, attempts=attempts, pool=pool)
+    written = _config(target, models)
+    most = _replaced(written.budget, budget)
+    config = _overridden(written, out=out, run_id=run_id, attempts=attempts, pool=pool, budget=most)
     recorded = read_recorded(config.models)
     place = writable(config.out or "runs")
     require(config.sandbox.require)
@@ -93,6 +107,8 @@ def prepare(
     agents = build_agents(
         config.models, recorded, limits=config.limits, release_limits=release.release.limits, quotas=config.quotas
     )
+    spending = Spending(config.budget, _budgets(config), allow_unpriced=allow_unpriced)
+    spending.refuse_unpriced(agents)
     selection = config.select.model_copy(update={"sample": sample} if sample else {})
     _note_small(selection, release, note)
     spec = _spec(
@@ -108,7 +124,16 @@ def prepare(
     )
     inputs = {sha256(content): content for content in recorded.values()}
     return Job(
-        spec, release, inputs, Store(place).uri, config.pool, config.max_error_share, config.sandbox.require, cache
+        spec,
+        release,
+        inputs,
+        out=Store(place).uri,
+        pool=config.pool,
+        max_error_share=config.max_error_share,
+        require=config.sandbox.require,
+        cache=cache,
+        spending=spending,
+        confirm_above=config.confirm_above,
     )
 
 
@@ -129,6 +154,16 @@ def _overridden(config: RunConfig, **options: Any) -> RunConfig:
         return RunConfig.model_validate(dict(config) | given)
     except ValidationError as e:
         raise UsageError("\n".join(explain(error, RunConfig) for error in e.errors())) from e
+
+
+def _replaced(budget: Budget, options: Mapping[str, float | None]) -> dict[str, Any] | None:
+    """The budget with the options that were given in place of its own; None when none was."""
+    given = {name: value for name, value in options.items() if value is not None}
+    return dict(budget) | given if given else None
+
+
+def _budgets(config: RunConfig) -> dict[str, Budget]:
+    return {model.label: model.budget for model in config.models if model.budget.limits()}
 
 
 def _chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelConfig, ...]:

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Collection, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from trunchray.cli.options import Json
 from trunchray.cli.output import Output
+from trunchray.errors import Interrupted
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
     from rich.console import Console
 
+    from trunchray.cli.job import Job
     from trunchray.core.report import Report
+    from trunchray.engine.progress import Snapshot
 
 Where = Literal["auto", "local", "ray"]
 
@@ -49,6 +54,23 @@ def run(
     ] = None,
     address: Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")] = None,
     takeover: Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")] = False,
+    budget_usd: Annotated[
+        float | None, typer.Option(metavar="USD", help="The most the run may cost, all its commands together.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(metavar="N", help="The most tokens it may read and write, likewise.")
+    ] = None,
+    allow_unpriced: Annotated[
+        bool, typer.Option("--allow-unpriced", help="Run models without a price under a budget in dollars.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say what the run will cost; with --pilot, after the pilot.")
+    ] = False,
+    pilot: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Run N trials of each model, estimate the rest from them, then go on."),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend more than confirm_above without asking.")] = False,
     json: Json = False,
 ) -> None:
     """Run a benchmark against models.
@@ -59,9 +81,8 @@ def run(
 
     Example: trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50
     """
+    from trunchray.cli.cost import Gate
     from trunchray.cli.job import prepare
-    from trunchray.cli.live import LiveProgress
-    from trunchray.engine.launch import launch
 
     output = Output(as_json=json)
     job = prepare(
@@ -72,18 +93,21 @@ def run(
         attempts=attempts,
         sample=sample,
         pool=pool,
+        budget={"usd": budget_usd, "tokens": budget_tokens},
+        allow_unpriced=allow_unpriced,
         note=output.note,
     )
-    with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
-        outcome = launch(
-            job.spec,
-            job.release,
-            job.inputs,
-            job.launch(observer=observer, address=address, takeover=takeover, stop=stop),
-        )
-    _show(output, outcome, job.run_uri)
-    asked = [agent.name for agent in job.spec.agents]
-    _judge(output, outcome, asked=asked, stopped=stop.is_set(), allowed=job.max_error_share)
+    gate = Gate(output, job, yes=yes)
+    drive = partial(_drive, output, job, address=address, takeover=takeover)
+    if pilot is not None and gate.pilot(pilot) and drive(pilot=pilot).stopped:
+        raise Interrupted("stopped during the pilot; what is finished is stored, the same command continues")
+    if estimate:
+        gate.show()
+        return
+    gate.rest(began=pilot is not None)
+    driven = drive()
+    _show(output, driven.report, job.run_uri)
+    _judge(output, driven, job)
 
 
 def status(
@@ -126,14 +150,34 @@ def _show(output: Output, outcome: Report, run_uri: str) -> None:
     output.result(value, show)
 
 
-def _judge(output: Output, outcome: Report, *, asked: Collection[str], stopped: bool, allowed: float) -> None:
+@dataclass
+class _Driven:
+    """How far one drive of a run came."""
+
+    report: Report
+    stopped: bool
+    last: Snapshot | None
+    """None when nothing was left to run."""
+
+
+def _drive(output: Output, job: Job, *, address: str | None, takeover: bool, pilot: int | None = None) -> _Driven:
+    from trunchray.cli.live import LiveProgress
+    from trunchray.engine.launch import launch
+
+    with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
+        how = job.launch(observer=observer, address=address, takeover=takeover, stop=stop, pilot=pilot)
+        outcome = launch(job.spec, job.release, job.inputs, how)
+    return _Driven(outcome, stop.is_set(), observer.last)
+
+
+def _judge(output: Output, driven: _Driven, job: Job) -> None:
     """Exit with 3 when trials of the models that were asked are owed, or when too many of theirs ended in errors."""
+    asked, outcome, allowed = {agent.name for agent in job.spec.agents}, driven.report, job.max_error_share
     models = [model for model in outcome.models if model.name in asked]
     owed, planned = (sum(getattr(model, name) for model in models) for name in ("not_run", "planned"))
     errors = sum(model.error for model in models)
     if owed:
-        why = "stopped" if stopped else "incomplete"
-        output.note(f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues")
+        output.note(_why_owed(driven, job, owed, planned))
         raise typer.Exit(3)
     if others := outcome.not_run:
         output.note(f"{others:,} trials of models that this command does not name are owed")
@@ -143,6 +187,16 @@ def _judge(output: Output, outcome: Report, *, asked: Collection[str], stopped: 
             f"{allowed:g}); the same command asks again those whose cause may be gone"
         )
         raise typer.Exit(3)
+
+
+def _why_owed(driven: _Driven, job: Job, owed: int, planned: int) -> str:
+    reasons = {model.not_run_reason for model in driven.report.models}
+    if "budget" in reasons and driven.last and not driven.stopped:
+        from trunchray.cli.cost import budget_reached
+
+        return budget_reached(driven.report, driven.last, job.spending)
+    why = "stopped" if driven.stopped else "incomplete"
+    return f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues"
 
 
 @contextmanager

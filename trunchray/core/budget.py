@@ -4,11 +4,11 @@
                  └────── reserved ───────┘
 
 Theory of operation. What trials cost is known once they have ended, so trials that were granted and have not ended are
-reserved: each at the mean cost of its agent's trials so far, and all of them with two standard deviations of their sum
-on top. A further trial is granted while spent + reserved stays within every budget that applies to it. So a run passes
-its budget only by as much as the trials in flight happen to cost more than that, and by nothing once the costs of
-trials are alike. Until trials have ended, a first guess stands in for their mean and few are granted, because the guess
-may be wrong.
+reserved: each at the mean cost of its agent's trials so far, and several of them with two standard deviations of their
+sum on top. A further trial is granted while spent + reserved stays within every budget that applies to it. So a run
+passes its budget only by as much as the trials in flight, in the end a single one, happen to cost more than that, and
+by nothing when all trials cost the same. Until trials have ended, a first guess stands in for their mean and few are
+granted, because the guess may be wrong.
 """
 
 from __future__ import annotations
@@ -115,11 +115,6 @@ class _Costs:
         if self.reports < FEW_REPORTS:
             return self.mean**2
         return max(0.0, self.squares - self.spent**2 / self.trials) / (self.reports - 1)
-
-    @property
-    def one(self) -> float:
-        """What has to be left for one more trial."""
-        return self.mean + MARGIN * sqrt(self.variance)
 
 
 @dataclass(slots=True)
@@ -283,7 +278,7 @@ class Purse:
         for scope, measure, limit in self._limits(name):
             room = limit - sum(agent.paid(measure) for agent in scope.values())
             # What it costs is not settled while one of its own is in flight.
-            if room <= 0 or (not books.reserved and books.costs[measure].one > room):
+            if room <= 0 or (not books.reserved and books.costs[measure].mean > room):
                 return "budget"
         return None
 
@@ -315,10 +310,11 @@ def _measure(books: _Agent, account: _Account) -> None:
 
 def _needs(scope: Mapping[str, _Agent], measure: int, name: str, more: int) -> float:
     """What is spent and reserved in a measure, with `more` trials of the agent `name`."""
-    paid, mean, variance = 0, 0.0, 0.0
+    paid, reserved, mean, variance = 0, 0, 0.0, 0.0
     for agent, books in scope.items():
         trials = books.reserved + (more if agent == name else 0)
         paid += books.paid(measure)
+        reserved += trials
         mean += trials * books.costs[measure].mean
         variance += trials * books.costs[measure].variance
-    return paid + mean + MARGIN * sqrt(variance)
+    return paid + mean + (MARGIN * sqrt(variance) if reserved > 1 else 0)

@@ -1,0 +1,174 @@
+"""What a run will cost: said before it begins, and confirmed when that is much."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from threading import Event
+from typing import TYPE_CHECKING
+
+from trunchray.cli.job import Job
+from trunchray.cli.output import Output
+from trunchray.cli.screen import Line, fitted, printable
+from trunchray.core.budget import Budget, Spend
+from trunchray.core.estimate import ModelEstimate, Range, together
+from trunchray.engine.launch import estimate_cost
+from trunchray.engine.spending import Spending
+from trunchray.errors import Interrupted, UsageError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from rich.console import Console
+
+    from trunchray.core.report import Report
+    from trunchray.engine.progress import Snapshot
+
+_COLUMNS = (("trials", 1), ("tokens", 0), ("from – to", 3), ("cost $", 0), ("from – to", 2), ("from", 4))
+
+
+class Gate:
+    """What stands between a command and what it would spend. `yes`: everything is confirmed."""
+
+    def __init__(self, output: Output, job: Job, *, yes: bool) -> None:
+        self._output, self._job, self._yes = output, job, yes
+
+    def show(self) -> None:
+        """The estimate of what is owed, as the command's result."""
+        found = self._estimate(None)
+        self._output.result(_described(found), lambda console: show_estimate(console, found))
+
+    def pilot(self, trials: int) -> bool:
+        """Whether a pilot has anything to run.
+
+        Raises:
+            UsageError: it costs too much to begin unasked.
+        """
+        found = self._estimate(trials)
+        self._confirm(found, began=False)
+        return any(one.trials for one in found)
+
+    def rest(self, *, began: bool) -> None:
+        """Let the run go on if it may; after a pilot, which `began` says, its estimate is shown in any case.
+
+        Raises:
+            UsageError: it costs too much to begin unasked.
+            Interrupted: the same, after a pilot.
+        """
+        if not began and not self._may_cost_much():
+            return
+        found = self._estimate(None)
+        if began:
+            show_estimate(self._output.stderr, found)
+        self._confirm(found, began=began)
+
+    def _may_cost_much(self) -> bool:
+        return not self._yes and any(agent.price for agent in self._job.spec.agents)
+
+    def _estimate(self, pilot: int | None) -> list[ModelEstimate]:
+        how = self._job.launch(observer=_Nobody(), address=None, takeover=False, stop=Event(), pilot=pilot)
+        return estimate_cost(self._job.spec, self._job.release, how)
+
+    def _confirm(self, found: Sequence[ModelEstimate], *, began: bool) -> None:
+        usd = together(one.usd for one in found)
+        most = self._job.spending.whole.usd
+        expected = usd.expected if most is None else min(usd.expected, most)
+        if self._yes or expected <= self._job.confirm_above:
+            return
+        said = f"{sum(one.trials for one in found):,} trials are expected to cost {dollars(usd)}"
+        if sys.stdin.isatty() and self._output.stderr.is_terminal:
+            if not began:
+                show_estimate(self._output.stderr, found)
+            if self._asked(f"{said}. Go on? [y/N] "):
+                return
+            said += "; that was not confirmed"
+        else:
+            said += f", more than confirm_above ({self._job.confirm_above:g}) lets a command spend unasked"
+        how = "give --yes to go on, limit it with --budget-usd, see --estimate for each model, or raise confirm_above"
+        if began:
+            raise Interrupted(f"{said}. The pilot is stored and counts; {how}")
+        raise UsageError(f"{said}. Nothing was run; {how}")
+
+    def _asked(self, question: str) -> bool:
+        self._output.stderr.print(question, end="")
+        return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+class _Nobody:
+    """An observer of what does not run."""
+
+    def progress(self, snapshot: Snapshot) -> None: ...
+
+    def note(self, message: str) -> None: ...
+
+    def warn(self, message: str) -> None: ...
+
+
+def show_estimate(console: Console, found: Sequence[ModelEstimate]) -> None:
+    """A table of the models, and what the figures rest on."""
+    lines = [_line(one) for one in found]
+    if len(found) > 1:
+        tokens, usd = together(one.tokens for one in found), together(one.usd for one in found)
+        trials = f"{sum(one.trials for one in found):,}"
+        lines.append(Line("all", [trials, *_cells(tokens, usd if any(one.usd for one in found) else None), ""], "bold"))
+    console.print(fitted(console, "model", _COLUMNS, lines))
+    if any(one.basis == "sizes" and one.trials for one in found):
+        console.print(
+            "from sizes: a token is about 4 bytes, an answer an eighth of max_output_tokens; the range spans what is "
+            "plausible. --pilot N measures it"
+        )
+    if any(one.basis == "rows" and one.trials for one in found):
+        console.print("from trials: with what the ones before had cost; the range holds the sum with 95 % confidence")
+    for one in found:
+        if one.usd is None:
+            console.print(f"{printable(one.name)} has no price; its cost is not in here")
+
+
+def dollars(usd: Range) -> str:
+    """An amount with its range."""
+    return f"about ${usd.expected:,.2f} (${usd.low:,.2f} to ${usd.high:,.2f})"
+
+
+def budget_reached(report: Report, snapshot: Snapshot, spending: Spending) -> str:
+    """What to say when a run has stopped because a budget is reached."""
+    stopped = {model.name for model in report.models if model.not_run_reason == "budget"}
+    owners = [(f"model {name!r}: ", spending.each[name], name) for name in spending.each if name in stopped]
+    reached = [
+        f"{owner}{_of(snapshot.spent if name is None else snapshot.spent_on(name), budget)}"
+        for owner, budget, name in [("", spending.whole, None), *owners]
+        if budget.limits()
+    ]
+    done, planned = snapshot.rows, snapshot.planned
+    stored = snapshot.rows - (report.planned - report.not_run)
+    waiting = f" ({stored:,} of them count once their shards are whole)" if stored > 0 else ""
+    return (
+        f"budget reached: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "
+        "are owed; the same command with a larger budget continues, and pays for nothing twice"
+    )
+
+
+def _of(spent: Spend, budget: Budget) -> str:
+    """What is spent of what may be."""
+    usd = [] if budget.usd is None else [f"spent ${spent.usd:,.4f} of ${budget.usd:,.4f}"]
+    tokens = [] if budget.tokens is None else [f"spent {spent.tokens:,} of {budget.tokens:,} tokens"]
+    return ", ".join([*usd, *tokens])
+
+
+def _line(one: ModelEstimate) -> Line:
+    basis = f"{one.rows:,} trials" if one.basis == "rows" else "sizes"
+    return Line(one.name, [f"{one.trials:,}", *_cells(one.tokens, one.usd), basis])
+
+
+def _cells(tokens: Range, usd: Range | None) -> list[str]:
+    cost = ["–", "–"] if usd is None else [f"{usd.expected:,.4f}", f"{usd.low:,.4f} – {usd.high:,.4f}"]
+    return [f"{tokens.expected:,.0f}", f"{tokens.low:,.0f} – {tokens.high:,.0f}", *cost]
+
+
+def _described(found: Sequence[ModelEstimate]) -> JsonValue:
+    models: list[JsonValue] = [one.model_dump(mode="json") for one in found]
+    usd = together(one.usd for one in found) if all(one.usd for one in found) else None
+    return {
+        "trials": sum(one.trials for one in found),
+        "tokens": together(one.tokens for one in found).model_dump(mode="json"),
+        "usd": usd.model_dump(mode="json") if usd else None,
+        "models": models,
+    }
