@@ -10,14 +10,14 @@ import asyncio
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from pydantic import JsonValue, TypeAdapter
 
 from trunchray.adapters.models.base import ModelReply, ModelRequest
 from trunchray.adapters.models.providers import is_mock
 from trunchray.adapters.models.wire import token_count
-from trunchray.adapters.store import Store
+from trunchray.adapters.store import Patience, Store
 from trunchray.core.agent import ModelAgent
 from trunchray.core.digest import digest, sha256
 from trunchray.core.trial import Usage
@@ -76,9 +76,14 @@ class ReplyCache:
         self._rests_until = float("-inf")
         self.warnings: tuple[str, ...] = ()
 
+    @classmethod
+    def at(cls, uri: str) -> Self:
+        """The cache in a store, which is given up on as soon as a call would no longer wait for it."""
+        return cls(Store(uri, Patience(total=PATIENCE, short=PATIENCE)))
+
     async def find(self, key: str) -> ModelReply | None:
         """The reply under a key; None when there is none, or what is there is not one."""
-        content = await self._try(lambda: self._read(key))
+        content = await self._try(key, lambda: self._read(key))
         return _reply(key, content) if content is not None else None
 
     async def keep(self, key: str, reply: ModelReply) -> None:
@@ -88,7 +93,7 @@ class ReplyCache:
         except ValueError:  # text that is not Unicode
             return
         if reply.finish_reason in _KEPT:
-            await self._try(lambda: self._store.write(_path(key), entry))
+            await self._try(key, lambda: self._store.write(_path(key), entry))
 
     def close(self) -> None:
         """Wait for nothing more."""
@@ -100,7 +105,7 @@ class ReplyCache:
         except FileNotFoundError:
             return None
 
-    async def _try(self, action: Callable[[], T]) -> T | None:
+    async def _try(self, key: str, action: Callable[[], T]) -> T | None:
         if self._clock() < self._rests_until:
             return None
         try:
@@ -109,7 +114,9 @@ class ReplyCache:
         except TimeoutError:
             self._failed(f"no answer in {PATIENCE:g} s")
         except StoreError as e:
-            self._failed(getattr(e.__cause__, "strerror", None) or type(e.__cause__ or e).__name__)
+            # Without the path: all workers should say the same.
+            whole = str(e).removeprefix(f"{self._store.uri}/{_path(key)}: ")
+            self._failed(getattr(e.__cause__, "strerror", None) or whole)
         return None
 
     def _failed(self, reason: str) -> None:
