@@ -75,7 +75,7 @@ def test_what_is_not_there_is_said(repository, tmp_path, monkeypatch):
         compile_benchmark(f"git+file://{repository}@{commit}#nowhere")
     with pytest.raises(UsageError, match="is not a benchmark config") as refused:
         compile_benchmark(f"git+file://{repository}@{commit}#packages/b/evals/a.ts")
-    assert "trunchray-git" not in str(refused.value)
+    assert "trunchray-" not in str(refused.value)
     with pytest.raises(UsageError, match=r"cannot fetch file:///.*missing"):
         compile_benchmark(f"git+file://{tmp_path}/missing@{commit}")
     with pytest.raises(UsageError, match=r"there is no 'n{300}' in"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from trunchray.adapters.sandbox.esbuild_binary import ESBUILD_VERSION, esbuild_b
 from trunchray.adapters.sandbox.launcher import run
 from trunchray.adapters.sandbox.metafile import Metafile
 from trunchray.adapters.sandbox.walls import Walls
+from trunchray.adapters.scratch import scratch
 from trunchray.core.digest import sha256
 from trunchray.errors import AuthoringError, Problem
 
@@ -71,13 +71,13 @@ def bundle(entries: Sequence[str], *, working_dir: Path, root: Path) -> dict[str
         return {}
     # esbuild reports paths without symbolic links.
     working_dir, root = Path(os.path.realpath(working_dir)), Path(os.path.realpath(root))
-    with tempfile.TemporaryDirectory(prefix="trunchray-bundle-") as folder:
+    with scratch() as folder:
         _run(names, working_dir, root, Path(os.path.realpath(folder)))
-        meta = Metafile(json.loads((Path(folder) / "meta.json").read_bytes()), working_dir=working_dir, root=root)
+        meta = Metafile(json.loads((folder / "meta.json").read_bytes()), working_dir=working_dir, root=root)
         problems = [problem for number in range(len(names)) for problem in meta.problems(f"{number}.js")]
         if problems:
             raise AuthoringError(problems)
-        return {name: _bundle(meta, Path(folder) / f"{number}.js") for number, name in enumerate(names)}
+        return {name: _bundle(meta, folder / f"{number}.js") for number, name in enumerate(names)}
 
 
 def _run(names: Sequence[str], working_dir: Path, root: Path, output: Path) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from trunchray.adapters.sandbox.deno import HOSTS, binary, install_environment
+from trunchray.adapters.scratch import scratch
 from trunchray.adapters.user_cache import cache_directory
 from trunchray.errors import UsageError
 
@@ -32,9 +32,9 @@ def esbuild_binary() -> Path:
         return target
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".esbuild-", dir=cache) as folder:
+        with scratch(cache) as folder:
             # A rename is atomic: of two processes that fetch at once, one replaces the other's equal file.
-            _fetched(Path(folder)).replace(target)
+            _fetched(folder).replace(target)
     except OSError as e:
         raise UsageError(f"cannot write to the cache {cache} ({e}); set TRUNCHRAY_CACHE to another directory") from e
     return target

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from trunchray.adapters.sandbox.deno import binary, install_environment
+from trunchray.adapters.scratch import scratch
 
 _TIME_LIMIT = 600  # seconds
 _progress = re.compile(r"(Download|Initialize|Installed|Reused|Downloaded|Unsupported|\+*$)")
@@ -30,13 +30,13 @@ def install_packages(folder: Path, *, frozen: bool) -> Outcome:
     Raises:
         UsageError: Deno is not installed.
     """
-    with tempfile.TemporaryDirectory(prefix="trunchray-deno-") as home:
+    with scratch() as home:
         command = [binary(), "install", "--node-modules-dir=auto", *(["--frozen"] if frozen else [])]
         try:
             done = subprocess.run(
                 command,
                 cwd=folder,
-                env=install_environment(Path(home)),
+                env=install_environment(home),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 encoding="utf-8",

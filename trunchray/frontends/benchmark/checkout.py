@@ -13,9 +13,9 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import urlsplit
 
+from trunchray.adapters.scratch import scratch
 from trunchray.core.release import ReleaseSource
 from trunchray.errors import UsageError
 from trunchray.frontends.benchmark.site import Site, locate
@@ -125,8 +125,8 @@ def checked_out(address: GitAddress, config: str | None = None) -> Generator[Sit
     Raises:
         UsageError: git is missing, or the repository, the commit or the path cannot be had.
     """
-    with TemporaryDirectory(prefix="trunchray-git-") as folder:
-        root = Path(folder).resolve() / address.name
+    with scratch() as folder:
+        root = folder.resolve() / address.name
         _fetch(address, root)
         target = root / address.path
         if not os.path.exists(target) or not target.resolve().is_relative_to(root):  # noqa: PTH110 - never raises

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.inspector import Inspector
+from trunchray.adapters.scratch import scratch
 from trunchray.core.digest import sha256
 from trunchray.errors import AuthoringError, Problem
 from trunchray.frontends.benchmark.batch import ExportJob, read_batch
@@ -50,8 +50,8 @@ def export(job: ExportJob, base: Path) -> Export:
         AuthoringError: the job, its transformer or a case is refused; nothing is written.
         UsageError: the output cannot be written.
     """
-    with TemporaryDirectory(prefix="trunchray-export-") as folder:
-        pending = Pending(Path(folder))
+    with scratch() as folder:
+        pending = Pending(folder)
         exports = asyncio.run(_run([(Position("transform"), job)], base.resolve(), pending))
         pending.write()
     return exports[0]
@@ -67,8 +67,8 @@ def export_batch(manifest: Path) -> list[Export]:
     jobs = [(Position(manifest.name).at(f"jobs[{index}]"), job) for index, job in enumerate(read_batch(manifest))]
     base = manifest.parent.resolve()
     _refuse([problem for place, job in jobs for problem in _unsafe(job, place, base)])
-    with TemporaryDirectory(prefix="trunchray-export-") as folder:
-        pending = Pending(Path(folder))
+    with scratch() as folder:
+        pending = Pending(folder)
         exports = asyncio.run(_run(jobs, base, pending, manifest.name))
         pending.add(base / f"{manifest.name}.report.json", _report(manifest.name, exports))
         pending.write()

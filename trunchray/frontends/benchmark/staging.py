@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
+from trunchray.adapters.scratch import scratch
 from trunchray.frontends.benchmark.site import Site
 
 LARGE_FILE = 50_000_000
@@ -68,8 +68,8 @@ class Stage:
 @contextmanager
 def staged(site: Site) -> Generator[Stage]:
     """The stage of a benchmark; it is removed at the end of the block."""
-    with TemporaryDirectory(prefix="trunchray-compile-") as folder:
-        target = Path(folder).resolve() / "repository"
+    with scratch() as folder:
+        target = folder.resolve() / "repository"
         stage = Stage(target / site.directory.relative_to(site.root), target, {})
         _copy(site, stage)
         yield stage

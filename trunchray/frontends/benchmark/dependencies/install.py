@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,6 +13,7 @@ from pydantic import JsonValue
 from trunchray.adapters.sandbox.deno import deno_version
 from trunchray.adapters.sandbox.esbuild_binary import cache_directory
 from trunchray.adapters.sandbox.npm import install_packages
+from trunchray.adapters.scratch import scratch
 from trunchray.core.digest import canonical, sha256
 from trunchray.core.release import Dependencies
 from trunchray.errors import AuthoringError, UsageError
@@ -65,8 +65,8 @@ def _locked(project: Project, wanted: Request) -> Record:
     key = _key(wanted)
     record = cache.take(key, project.folder)
     if record is None:
-        with _workshop() as folder:
-            cache.put(key, Path(folder), _install(project, wanted, Path(folder)))
+        with scratch() as folder:
+            cache.put(key, folder, _install(project, wanted, folder))
         record = cache.take(key, project.folder)
     if record is None:
         raise UsageError(f"the cache {cache_directory()} does not keep what is written to it; is its disk damaged?")
@@ -75,14 +75,10 @@ def _locked(project: Project, wanted: Request) -> Record:
 
 def _newest(project: Project, wanted: Request) -> Record:
     """Without a lockfile every compilation resolves anew, so nothing is kept."""
-    with _workshop() as folder, tempfile.TemporaryDirectory(prefix="trunchray-packages-") as once:
-        cache = PackageCache(Path(once))
-        cache.put("newest", Path(folder), _install(project, wanted, Path(folder)))
+    with scratch() as folder, scratch() as once:
+        cache = PackageCache(once)
+        cache.put("newest", folder, _install(project, wanted, folder))
         return cache.take("newest", project.folder) or Record(())
-
-
-def _workshop() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory(prefix="trunchray-install-")
 
 
 def _key(wanted: Request) -> str:

@@ -12,11 +12,12 @@ import json
 import os
 import shutil
 import tarfile
-import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
+
+from trunchray.adapters.scratch import scratch
 
 _LEFT_OUT = (".d.ts", ".d.mts", ".d.cts", ".map")
 """No bundle holds type declarations or source maps, and they are half of what is installed."""
@@ -49,8 +50,8 @@ class PackageCache:
     def put(self, key: str, source: Path, record: Record) -> None:
         """Pack every `node_modules` below `source`. Of two processes that do so at once, one replaces the other's."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".packing-", dir=self._folder) as folder:
-            archive, entry = Path(folder) / "archive", Path(folder) / "entry"
+        with scratch(self._folder) as folder:
+            archive, entry = folder / "archive", folder / "entry"
             with tarfile.open(archive, "w", format=tarfile.PAX_FORMAT) as tar:
                 for path in _wanted(source):
                     tar.add(path, path.relative_to(source).as_posix(), recursive=False, filter=_anonymous)
