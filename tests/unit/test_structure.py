@@ -31,6 +31,8 @@ OWNERS = {
     "xllamacpp": "adapters/models/local_server.py",
     "typer": "cli/",
     "rich": "cli/",
+    "numpy": "core/",
+    "scipy": "core/distributions.py",
     "tenacity": "adapters/",  # stores and model calls retry by different rules
     "pydantic": "",
     "pydantic_core": "",

@@ -12,14 +12,18 @@ from trunchray.core.report import Bounds, ErrorKind, Figures, IntervalMethod, La
 from trunchray.core.stats import Cluster
 
 
-def figures(groups: Sequence[Group], *, planned: int, attempts: int) -> Figures:
-    """The figures of one or more evals of a model; `planned` trials were owed, `attempts` for each case."""
+def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: Sequence[str] = ()) -> Figures:
+    """The figures of one or more evals of a model; `planned` trials were owed, `attempts` for each case.
+
+    `clusters` names what each eval's cases were made from, where several evals may share it.
+    """
     whole = groups[0] if len(groups) == 1 else Group.merged(groups)
     evals = [group for group in groups if group.graded]
-    cases = whole.by_case()
+    cases = list(whole.by_case().values())
     graded, passed, rows = whole.graded, whole.passed, whole.graded + whole.error
     pass_rate = passed / graded if graded else None
-    low, high, method = _interval(pass_rate, cases, evals)
+    by_source = _merged(groups, clusters)
+    low, high, method = _interval(pass_rate, cases, evals, by_source)
     input_tokens, output_tokens, cached_tokens, reasoning_tokens = whole.tokens
     return Figures(
         planned=planned,
@@ -32,10 +36,13 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int) -> Figures:
         pass_rate_low=low,
         pass_rate_high=high,
         interval=method,
+        none_failed_below=stats.rule_of_three(len(cases)) if graded and passed == graded else None,
+        none_passed_below=stats.rule_of_three(len(cases)) if graded and not passed else None,
         mean_score=whole.score / graded if graded else None,
         mean_score_se=_error(
             [Cluster(case.attempts, case.score) for case in cases],
             [Cluster(group.graded, group.score) for group in evals],
+            [Cluster(group.graded, group.score) for group in by_source],
         ),
         bounds=Bounds(errors_failed=passed / rows, errors_passed=(passed + whole.error) / rows) if rows else None,
         pass_at_k=_over_attempts(stats.pass_at_k, cases, attempts),
@@ -56,8 +63,19 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int) -> Figures:
     )
 
 
+def _merged(groups: Sequence[Group], clusters: Sequence[str]) -> list[Group]:
+    """The graded groups of each cluster as one; none where every group is a cluster of its own."""
+    if len(set(clusters)) == len(clusters):
+        return []
+    together: dict[str, list[Group]] = {}
+    for group, cluster in zip(groups, clusters, strict=True):
+        if group.graded:
+            together.setdefault(cluster, []).append(group)
+    return [Group.merged(some) for some in together.values()]
+
+
 def _interval(
-    rate: float | None, cases: Sequence[CaseTotal], evals: Sequence[Group]
+    rate: float | None, cases: Sequence[CaseTotal], evals: Sequence[Group], by_source: Sequence[Group]
 ) -> tuple[float | None, float | None, IntervalMethod | None]:
     """Wilson's while cases are few, and when all agree, since then a standard error of 0 would claim certainty."""
     if rate is None:
@@ -65,6 +83,7 @@ def _interval(
     error = _error(
         [Cluster(case.attempts, case.passed) for case in cases],
         [Cluster(group.graded, group.passed) for group in evals],
+        [Cluster(group.graded, group.passed) for group in by_source],
     )
     if len(cases) < stats.FEW_CASES or not error:
         low, high = stats.wilson(rate, len(cases))
@@ -73,13 +92,13 @@ def _interval(
     return low, high, "normal-clustered" if len(evals) > 1 else "normal"
 
 
-def _error(cases: Sequence[Cluster], evals: Sequence[Cluster]) -> float | None:
-    """The standard error clustered by eval, but never below the one clustered by case.
+def _error(*ways: Sequence[Cluster]) -> float | None:
+    """The largest of the standard errors clustered by case, by eval and by source.
 
     A few evals that happen to do equally well would otherwise make the error vanish.
     """
-    by_case, by_eval = stats.standard_error(cases), stats.standard_error(evals)
-    return by_case if by_case is None or by_eval is None else max(by_case, by_eval)
+    errors = [error for clusters in ways if (error := stats.standard_error(clusters)) is not None]
+    return max(errors, default=None)
 
 
 def _over_attempts(

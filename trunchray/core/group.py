@@ -27,7 +27,8 @@ class Group:
         """The number of each graded row's case; `passes` (0 or 1) and `scores` run beside it."""
         self.passes = array("b")
         self.scores = array("d")
-        self.error = 0
+        self.error_cases = array("I")
+        """The number of each error row's case."""
         self.seconds = array("d")
         self.costs = array("d")
         self.unpriced = 0
@@ -53,6 +54,10 @@ class Group:
         return len(self.cases)
 
     @property
+    def error(self) -> int:
+        return len(self.error_cases)
+
+    @property
     def passed(self) -> int:
         return sum(self.passes)
 
@@ -64,7 +69,7 @@ class Group:
     def add(self, row: CountedRow, case: int) -> None:
         """Count a row; `case` is any number that stands for its case alone."""
         if row.outcome == "error":
-            self.error += 1
+            self.error_cases.append(case)
         else:
             self.cases.append(case)
             self.passes.append(row.outcome == "passed")
@@ -84,20 +89,22 @@ class Group:
         elif row.outcome != "error" or row.usage != (None, None, None, None):
             self.unpriced += 1
 
-    def by_case(self) -> list[CaseTotal]:
-        """One entry for each graded case, in no particular order."""
+    def by_case(self) -> dict[int, CaseTotal]:
+        """The total of each graded case, by its number, in no particular order."""
         scores: dict[int, list[float]] = {}
         passed: Counter[int] = Counter()
         for case, passes, score in zip(self.cases, self.passes, self.scores, strict=True):
             scores.setdefault(case, []).append(score)
             passed[case] += passes
-        return [CaseTotal(len(listed), passed[case], fsum(listed)) for case, listed in scores.items()]
+        known: dict[CaseTotal, CaseTotal] = {}  # most are equal to another, and are kept once
+        totals = ((case, CaseTotal(len(listed), passed[case], fsum(listed))) for case, listed in scores.items())
+        return {case: known.setdefault(total, total) for case, total in totals}
 
     def _absorb(self, other: Group) -> None:
         self.cases.extend(other.cases)
         self.passes.extend(other.passes)
         self.scores.extend(other.scores)
-        self.error += other.error
+        self.error_cases.extend(other.error_cases)
         self.seconds.extend(other.seconds)
         self.costs.extend(other.costs)
         self.unpriced += other.unpriced

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
+from trunchray.core.standing import ModelPair
 from trunchray.core.trial import Outcome
 
 IntervalMethod = Literal["wilson", "normal", "normal-clustered"]
@@ -61,6 +62,8 @@ class Planned:
     title: str
     attempts: int
     models: tuple[PlannedModel, ...]
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What an eval's cases were made from, where a transformer made them: evals of one source are one cluster."""
 
     @classmethod
     def of(cls, plan: Plan) -> Self:
@@ -119,6 +122,10 @@ class Figures(Frozen):
     pass_rate_high: float | None
     interval: IntervalMethod | None
     """`wilson` below 300 graded cases, or when all agree; else `normal`, clustered by eval when there are several."""
+    none_failed_below: float | None
+    """When every graded case passed: what the rate of failures is below, by the rule of three, 95 % sure. Else None."""
+    none_passed_below: float | None
+    """When none did: what the pass rate is below, likewise."""
     mean_score: float | None
     mean_score_se: float | None
     """Its standard error; None below two graded cases."""
@@ -181,7 +188,11 @@ class Report(Frozen):
     failed: int
     error: int
     not_run: int
+    notes: tuple[str, ...] = ()
+    """What to bear in mind when reading the intervals."""
     models: tuple[ModelReport, ...]
+    comparisons: tuple[ModelPair, ...] = ()
+    """Every two models, the later one against the earlier one, in the order of `models`."""
 
     def to_json(self) -> bytes:
         """The content of `summary.json`: the same bytes for the same counted rows."""

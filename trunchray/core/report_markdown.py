@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trunchray.core.report import Figures, ModelReport, Report
+from trunchray.core.standing import Effect, ModelPair
 
 _HEADERS = (
     *("Pass rate", "95 % interval", "Mean score", "Passed", "Failed", "Error", "Not run", "Coverage"),
@@ -19,6 +20,12 @@ may not differ. ± is one standard error, clustered by eval when there are sever
 
 _BOUNDS = "- Bounds: what the pass rate would have been, had every error been a fail, or a pass."
 
+_PAIRS = """\
+- Between models: the second minus the first on the cases that both have a verdict on, with its 95 % interval. p says \
+how often two equal models would differ as far; adjusted, it allows for all pairs in the table (Holm), so that below \
+0.05 is a difference to rely on. Fixed are cases that every attempt of the second passed and not of the first, broke \
+the other way round. Detectable is the smallest difference that as many such cases would show in 4 of 5 repetitions."""
+
 _ROWS = """\
 - Each trial is a row of `results.parquet`, beside this page. These are the ones that did not pass:
 
@@ -31,11 +38,19 @@ print(pq.read_table("results.parquet", columns=columns, filters=[("outcome", "!=
 
 def markdown(report: Report) -> str:
     """The whole page: models, evals under each model, errors, and how to read it."""
-    sections = [f"# {_text(report.title)}", _headline(report), _models(report.models)]
+    sections = [f"# {text(report.title)}", _headline(report), _models(report.models)]
     if report.attempts > 1:
         sections.append(_attempts(report.models))
+    if report.comparisons:
+        sections.append(_comparisons(report.comparisons))
     sections += [_model(model) for model in report.models]
-    legend = [_LEGEND, *([_BOUNDS] if any(model.error for model in report.models) else []), _ROWS]
+    legend = [
+        _LEGEND,
+        *(f"- Note: {note}." for note in report.notes),
+        *([_BOUNDS] if any(model.error for model in report.models) else []),
+        *([_PAIRS] if report.comparisons else []),
+        _ROWS,
+    ]
     return "\n\n".join([*sections, "## How to read this", "\n".join(legend)]) + "\n"
 
 
@@ -58,8 +73,8 @@ def _headline(report: Report) -> str:
 
 
 def _models(models: Sequence[ModelReport]) -> str:
-    rows = [(_text(model.name), *_cells(model)) for model in models]
-    return "## Models\n\n" + _table(("Model", *_HEADERS), rows)
+    rows = [(text(model.name), *_cells(model)) for model in models]
+    return "## Models\n\n" + table(("Model", *_HEADERS), rows)
 
 
 def _attempts(models: Sequence[ModelReport]) -> str:
@@ -67,31 +82,76 @@ def _attempts(models: Sequence[ModelReport]) -> str:
     headers = ("Model", *(f"pass@{k}" for k in ks), *(f"pass^{k}" for k in ks))
     rows = [
         (
-            _text(model.name),
+            text(model.name),
             *(_percent(model.pass_at_k.get(k)) for k in ks),
             *(_percent(model.pass_hat_k.get(k)) for k in ks),
         )
         for model in models
     ]
-    return "## Attempts\n\n" + _table(headers, rows)
+    return "## Attempts\n\n" + table(headers, rows)
+
+
+def _comparisons(pairs: Sequence[ModelPair]) -> str:
+    headers = ("Second − first", "Cases", "Left out", *EFFECT_HEADERS, "Fixed", "Broke")
+    rows = [
+        (
+            f"{text(pair.second)} − {text(pair.first)}",
+            f"{pair.pass_rate.cases:,}",
+            f"{pair.left_out:,}",
+            *effect_cells(pair.pass_rate),
+            f"{pair.fixed.count:,}",
+            f"{pair.broke.count:,}",
+        )
+        for pair in pairs
+    ]
+    return "## Between models\n\n" + table(headers, rows)
+
+
+EFFECT_HEADERS = ("Pass rates", "Difference", "95 % interval", "p", "p adjusted", "Detectable")
+
+
+def effect_cells(effect: Effect) -> tuple[str, ...]:
+    """The cells under `EFFECT_HEADERS`."""
+    return (
+        f"{_percent(effect.first)} → {_percent(effect.second)}",
+        points(effect.difference),
+        "–" if effect.low is None or effect.high is None else f"{points(effect.low)} to {points(effect.high)}",
+        chance(effect.p),
+        chance(effect.p_adjusted),
+        "–" if effect.detectable is None else f"{100 * effect.detectable:.1f} pp",
+    )
+
+
+def points(difference: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return "–" if difference is None else f"{100 * difference:+.1f} pp"
+
+
+def chance(p: float | None) -> str:
+    """A p-value with three decimals."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def _model(model: ModelReport) -> str:
-    evals = _table(("Eval", *_HEADERS), [(_text(each.eval_id), *_cells(each)) for each in model.evals])
-    parts = [f"## {_text(model.name)}", _facts(model), evals]
+    evals = table(("Eval", *_HEADERS), [(text(each.eval_id), *_cells(each)) for each in model.evals])
+    parts = [f"## {text(model.name)}", _facts(model), evals]
     if model.errors:
-        errors = [(error.kind, f"{error.count:,}", _text(error.example)) for error in model.errors]
-        parts.append(_table(("Error", "Trials", "For example"), errors))
+        errors = [(error.kind, f"{error.count:,}", text(error.example)) for error in model.errors]
+        parts.append(table(("Error", "Trials", "For example"), errors))
     return "\n\n".join(parts)
 
 
 def _facts(model: ModelReport) -> str:
     facts = [f"`{model.model}`, agent `{model.agent_digest[:12]}`"]
     if model.not_run:
-        facts.append(f"{model.not_run:,} trials not run: {_text(model.not_run_reason or '')}")
+        facts.append(f"{model.not_run:,} trials not run: {text(model.not_run_reason or '')}")
     if model.bounds and model.error:
         bounds = model.bounds
         facts.append(f"bounds {_percent(bounds.errors_failed)} to {_percent(bounds.errors_passed)}")
+    if model.none_failed_below is not None:
+        facts.append(f"nothing failed, so the rate of failures is below {model.none_failed_below:.1%} (rule of three)")
+    if model.none_passed_below is not None:
+        facts.append(f"nothing passed, so the pass rate is below {model.none_passed_below:.1%} (rule of three)")
     if model.finish_reasons:
         facts.append(
             "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
@@ -137,12 +197,13 @@ def _count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
 
 
-def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table: the first column to the left, the others to the right."""
     align = ["---", *["---:"] * (len(headers) - 1)]
     return "\n".join("| " + " | ".join(row) + " |" for row in (headers, align, *rows))
 
 
-def _text(value: str) -> str:
+def text(value: str) -> str:
     """Any text on one line of a table, at most 200 characters, shown as it is."""
     line = " ".join(value.split())
     line = line if len(line) <= 200 else line[:200] + "…"

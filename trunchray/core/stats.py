@@ -17,8 +17,15 @@ FEW_CASES = 300
 """Below this number of cases the central limit theorem is not trusted (Bowyer et al. 2025, arXiv:2503.01747)."""
 
 
+FEW_CLUSTERS = 30
+"""Below this number of clusters a clustered standard error is itself uncertain, and more often too small than too large
+(Cameron & Miller, "A practitioner's guide to cluster-robust inference", J. Human Resources 50 (2015), section VI)."""
+
+POWER = 0.8
+
+
 class Interval(NamedTuple):
-    """A confidence interval within [0, 1]."""
+    """A confidence interval: of a share within [0, 1], of a difference of shares within [−1, 1]."""
 
     low: float
     high: float
@@ -38,7 +45,7 @@ def wilson(rate: float, cases: int, confidence: float = CONFIDENCE) -> Interval:
     n cases it ends at n / (n + z²), much as the rule of three would say. `rate` may lie between two whole counts, when
     it is a mean over attempts; then the interval is wider than need be, because attempts only make a mean steadier.
     """
-    z2 = _z(confidence) ** 2
+    z2 = z(confidence) ** 2
     centre = (rate + z2 / (2 * cases)) / (1 + z2 / cases)
     half = sqrt(z2 * (rate * (1 - rate) / cases + z2 / (4 * cases * cases))) / (1 + z2 / cases)
     return _around(rate, centre - half, centre + half)
@@ -46,8 +53,17 @@ def wilson(rate: float, cases: int, confidence: float = CONFIDENCE) -> Interval:
 
 def normal(mean: float, error: float, confidence: float = CONFIDENCE) -> Interval:
     """`mean` ± z standard errors, cut to [0, 1]."""
-    half = _z(confidence) * error
+    half = z(confidence) * error
     return _around(mean, mean - half, mean + half)
+
+
+def rule_of_three(cases: int, confidence: float = CONFIDENCE) -> float:
+    """What the share of failures is below, with this confidence, when none of `cases` ≥ 1 independent cases failed.
+
+    Exactly 1 − (1 − confidence)^(1/n), about 3 / n: Hanley & Lippman-Hand, "If nothing goes wrong, is everything all
+    right?", JAMA 249 (1983). One-sided; the same holds for passes when none passed.
+    """
+    return 1 - (1 - confidence) ** (1 / cases)
 
 
 def standard_error(clusters: Sequence[Cluster]) -> float | None:
@@ -94,7 +110,29 @@ def pass_hat_k(attempts: int, passed: int, k: int) -> float:
     return comb(passed, k) / comb(attempts, k)
 
 
-def _z(confidence: float) -> float:
+def holm(ps: Sequence[float]) -> list[float]:
+    """The p-values of several tests, adjusted so that a level holds for any false alarm among all of them.
+
+    Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6 (1979). In the given order.
+    """
+    adjusted, largest = [0.0] * len(ps), 0.0
+    for rank, place in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        largest = max(largest, min(1.0, (len(ps) - rank) * ps[place]))
+        adjusted[place] = largest
+    return adjusted
+
+
+def detectable(error: float, confidence: float = CONFIDENCE, power: float = POWER) -> float:
+    """The smallest difference that a two-sided test finds with this power, when its standard error is `error`.
+
+    (z of the level + z of the power) standard errors: Miller, "Adding error bars to evals" (arXiv:2411.00640),
+    section 5; Cohen, "Statistical power analysis for the behavioral sciences" (1988).
+    """
+    return (z(confidence) + NormalDist().inv_cdf(power)) * error
+
+
+def z(confidence: float) -> float:
+    """How many standard errors to each side of a mean hold this share of a normal distribution."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 

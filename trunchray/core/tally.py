@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from itertools import combinations
 
 from trunchray.core.figures import figures
-from trunchray.core.group import Group
+from trunchray.core.group import CaseTotal, Group
 from trunchray.core.report import CountedRow, EvalReport, ModelReport, Planned, PlannedModel, Report
+from trunchray.core.sheet import Sheet
+from trunchray.core.standing import SHOWN, ModelPair, few_clusters, with_adjusted
 from trunchray.errors import StoreError
 
 NOT_REACHED = "not reached"
@@ -50,8 +54,52 @@ class Tally:
             failed=sum(model.failed for model in models),
             error=sum(model.error for model in models),
             not_run=not_run,
+            notes=self._notes(),
             models=models,
+            comparisons=self._comparisons(),
         )
+
+    def sheet(self, model: PlannedModel, evals: Mapping[str, str] | None = None) -> Sheet:
+        """What one model did with each case.
+
+        `evals` gives the eval of each planned case; without it only those with a verdict are known to be planned.
+        """
+        ids = list(self._numbers)
+        totals: dict[str, CaseTotal] = {}
+        errors: Counter[str] = Counter()
+        known: dict[str, str] = {}
+        for eval_id in model.trials:
+            group = self._groups[model.name, eval_id]
+            found = {ids[number]: total for number, total in group.by_case().items()}
+            totals |= found
+            errors.update(ids[number] for number in group.error_cases)
+            known |= dict.fromkeys(found, eval_id)
+        return Sheet(known if evals is None else evals, totals, errors)
+
+    def _comparisons(self) -> tuple[ModelPair, ...]:
+        """Every two models on the cases that both were graded on."""
+        planned = self._planned
+        if len(planned.models) < 2:
+            return ()
+        from trunchray.core.columns import Column, Order, Shared  # noqa: PLC0415 - NumPy and SciPy take a second
+
+        sheets = [self.sheet(model) for model in planned.models]
+        order = Order.of({case: eval_id for sheet in sheets for case, eval_id in sheet.evals.items()})
+        clusters = order.clusters(planned.sources)
+        columns = [(model, Column.of(sheet, order.cases)) for model, sheet in zip(planned.models, sheets, strict=True)]
+        pairs: list[ModelPair] = []
+        for (one, first), (other, second) in combinations(columns, 2):
+            both = Shared.of(order, first, second)
+            left_out = sum(one.trials.values()) // planned.attempts - both.cases
+            found = both.standing(left_out=left_out, clusters=clusters, limit=SHOWN)
+            pairs.append(ModelPair(first=one.name, second=other.name, **dict(found)))
+        return tuple(with_adjusted(pairs))
+
+    def _notes(self) -> tuple[str, ...]:
+        """A warning when figures over all evals stand on few clusters."""
+        names = {eval_id for model in self._planned.models for eval_id in model.trials}
+        found = few_clusters(len({self._planned.sources.get(name, name) for name in names}))
+        return (found,) if found else ()
 
     def _model(self, model: PlannedModel, reason: str) -> ModelReport:
         groups = [self._groups[model.name, eval_id] for eval_id in model.trials]
@@ -61,7 +109,8 @@ class Tally:
             EvalReport(eval_id=eval_id, **dict(figures([group], planned=trials, attempts=attempts)))
             for (eval_id, trials), group in owed
         )
-        total = figures(groups, planned=sum(model.trials.values()), attempts=attempts)
+        sources = [self._planned.sources.get(eval_id, eval_id) for eval_id in model.trials]
+        total = figures(groups, planned=sum(model.trials.values()), attempts=attempts, clusters=sources)
         return ModelReport(
             name=model.name,
             agent_digest=model.agent_digest,

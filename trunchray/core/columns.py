@@ -1,0 +1,115 @@
+"""Sheets laid side by side: the same cases in the same order, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trunchray.core.bootstrap import Floats, Integers
+from trunchray.core.group import CaseTotal
+from trunchray.core.paired import effect
+from trunchray.core.sheet import Sheet
+from trunchray.core.standing import CaseList, Standing
+
+_NONE = CaseTotal(0, 0, 0.0)
+
+
+@dataclass(frozen=True)
+class Order:
+    """Cases by id, so that what is summed over them never depends on who ran them when."""
+
+    cases: tuple[str, ...]
+    evals: tuple[str, ...]
+    """The names of evals that `places` counts from 0."""
+    places: Integers
+    """The eval of each case."""
+
+    @classmethod
+    def of(cls, evals: Mapping[str, str]) -> Self:
+        """The order of cases with these evals."""
+        cases = tuple(sorted(evals))
+        numbers = {name: number for number, name in enumerate(sorted(set(evals.values())))}
+        return cls(cases, tuple(numbers), np.array([numbers[evals[case]] for case in cases], dtype=np.int64))
+
+    def clusters(self, sources: Mapping[str, str]) -> Integers:
+        """The number of each case's cluster: of its eval's source, or of the eval where it has none."""
+        names = [sources.get(name, name) for name in self.evals]
+        numbers = {name: number for number, name in enumerate(sorted(set(names)))}
+        return np.array([numbers[name] for name in names], dtype=np.int64)[self.places]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One model's verdicts in the order of cases."""
+
+    attempts: Integers
+    """Graded attempts; 0 where there is no verdict, and then the other figures mean nothing."""
+    passes: Floats
+    """The mean over attempts, as of scores."""
+    scores: Floats
+
+    @classmethod
+    def of(cls, sheet: Sheet, cases: Iterable[str | None]) -> Self:
+        """The verdicts on these cases of the sheet; None is a case that it does not have."""
+        totals = [sheet.totals.get(case, _NONE) if case else _NONE for case in cases]
+        attempts = np.array([total.attempts for total in totals], dtype=np.int64)
+        divisor = np.maximum(attempts, 1)
+        passed = np.array([total.passed for total in totals], dtype=np.float64)
+        return cls(attempts, passed / divisor, np.array([total.score for total in totals]) / divisor)
+
+    def at(self, places: Integers) -> Column:
+        return Column(self.attempts[places], self.passes[places], self.scores[places])
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The cases that two models were both graded on."""
+
+    order: Order
+    places: Integers
+    """Where they are in the order."""
+    first: Column
+    second: Column
+    """Of these cases alone, as `first`."""
+
+    @classmethod
+    def of(cls, order: Order, first: Column, second: Column) -> Self:
+        places = np.flatnonzero((first.attempts > 0) & (second.attempts > 0))
+        return cls(order, places, first.at(places), second.at(places))
+
+    @property
+    def cases(self) -> int:
+        return len(self.places)
+
+    def within(self, eval_id: str) -> Shared:
+        """Those of one eval."""
+        mine = np.flatnonzero(self.order.places[self.places] == self.order.evals.index(eval_id))
+        return Shared(self.order, self.places[mine], self.first.at(mine), self.second.at(mine))
+
+    def standing(
+        self, *, left_out: int, clusters: Integers, resample: bool = False, limit: int | None = None
+    ) -> Standing:
+        """What these cases say; `clusters` numbers the cluster of every case of the order.
+
+        Lists of cases name the first `limit`.
+        """
+        first, second, mine = self.first, self.second, clusters[self.places]
+        single = bool((first.attempts == 1).all() and (second.attempts == 1).all())
+        same = bool((first.scores == first.passes).all() and (second.scores == second.passes).all())
+        scores = None if same else effect(first.scores, second.scores, mine, single=False, resample=resample)
+        before, after = first.passes == 1, second.passes == 1
+        return Standing(
+            pass_rate=effect(first.passes, second.passes, mine, single=single, resample=resample),
+            score=scores,
+            fixed=self._listed(after & ~before, limit),
+            broke=self._listed(before & ~after, limit),
+            left_out=left_out,
+        )
+
+    def _listed(self, chosen: NDArray[np.bool_], limit: int | None) -> CaseList:
+        places = self.places[chosen]
+        return CaseList(count=len(places), cases=tuple(self.order.cases[place] for place in places[:limit].tolist()))
