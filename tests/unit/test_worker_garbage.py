@@ -15,6 +15,10 @@ from trunchray.core.agent import ModelAgent
 from trunchray.engine.worker import YOUNG_OBJECTS, Place, Worker
 
 
+async def nobody(_demands: object) -> None:
+    """A governor that does not answer."""
+
+
 @pytest.fixture(autouse=True)
 def collector() -> Iterator[None]:
     before = gc.get_threshold()
@@ -33,7 +37,7 @@ async def test_garbage_is_looked_for_less_often_while_a_worker_is_open(before, m
     folder = RunFolder(str(tmp_path / "run"))
     folder.freeze(question(release, [ModelAgent(name="echo", model="mock/echo")]))
     gc.set_threshold(*before)
-    worker = await Worker.open(folder.uri, release.uri, Place("here"))
+    worker = await Worker.open(folder.uri, release.uri, Place("here"), nobody)
     assert gc.get_threshold() == meanwhile
     await worker.close()
     assert gc.get_threshold() == before

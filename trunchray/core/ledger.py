@@ -4,6 +4,8 @@
        ▲                     │
        └── Lost, or Finished with trials missing; after `max_losses` of them ──▶ abandoned
 
+A lane that is closed dispatches nothing more: what runs in it may end, what is missing stays owed.
+
 Theory of operation. Each agent has a lane of its own with a width, so that a model that crawls cannot take the places
 of one that flies. A shard that was lost may still be finished by the worker that was given up for dead, even while
 another one runs it: the first whole receipt wins, and whatever comes later is ignored. Rows are safe in either case: a
@@ -47,12 +49,16 @@ class Abandon:
 
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[Receipt]):
-    """A worker came back. `missing` counts the shard's trials that no stored part holds."""
+    """A worker came back. `missing` counts the shard's trials that no stored part holds.
+
+    `closed` says why it ran no more of them, when that is because the lane is closed.
+    """
 
     shard: str
     attempt: int
     receipt: Receipt
     missing: int
+    closed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +71,20 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Close:
+    """Dispatch nothing more of this lane; what is running may still finish."""
+
+    lane: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """Dispatch nothing more; what is running may still finish."""
 
 
 Instruction = Dispatch | Commit[Receipt] | Abandon
-Event = Finished[Receipt] | Lost | Stop
+Event = Finished[Receipt] | Lost | Close | Stop
 
 
 @dataclass(slots=True)
@@ -79,6 +93,11 @@ class _Lane:
     width: int
     pending: deque[str] = field(default_factory=deque[str])
     running: set[str] = field(default_factory=set[str])
+    closed: str | None = None
+
+    @property
+    def done(self) -> bool:
+        return not self.running and (self.closed is not None or not self.pending)
 
 
 class Ledger(Generic[Receipt]):
@@ -113,7 +132,12 @@ class Ledger(Generic[Receipt]):
     @property
     def finished(self) -> bool:
         """Nothing runs and nothing more will be dispatched."""
-        return not self.running and (self._stopped or not any(lane.pending for lane in self._lanes.values()))
+        return not self.running and (self._stopped or all(lane.done for lane in self._lanes.values()))
+
+    @property
+    def closed(self) -> dict[str, str]:
+        """The lanes that are closed, and why."""
+        return {name: lane.closed for name, lane in self._lanes.items() if lane.closed is not None}
 
     def start(self) -> list[Instruction[Receipt]]:
         """The first dispatches."""
@@ -125,8 +149,15 @@ class Ledger(Generic[Receipt]):
             case Stop():
                 self._stopped = True
                 return []
+            case Close(lane=name, reason=reason):
+                if lane := self._lanes.get(name):
+                    lane.closed = lane.closed or reason
+                return []
             case Finished(shard=shard, receipt=receipt, missing=0):
                 return self._settle(shard, receipt)
+            case Finished(shard=shard, closed=str() as reason) if self._lane_of[shard].closed is None:
+                self._lane_of[shard].closed = reason
+                return self.handle(event)
             case Finished(shard=shard, attempt=attempt, missing=missing):
                 return self._retry(shard, attempt, f"{missing} trials were not run")
             case Lost(shard=shard, attempt=attempt, reason=reason):
@@ -148,7 +179,7 @@ class Ledger(Generic[Receipt]):
         if shard not in lane.running or attempt != self._attempts[shard]:
             return []
         lane.running.discard(shard)
-        if self._stopped:
+        if self._stopped or lane.closed is not None:
             return []
         self._losses[shard] = self._losses.get(shard, 0) + 1
         if self._losses[shard] >= self._max_losses:
@@ -159,7 +190,7 @@ class Ledger(Generic[Receipt]):
 
     def _fill(self, lane: _Lane) -> list[Instruction[Receipt]]:
         out: list[Instruction[Receipt]] = []
-        while lane.pending and len(lane.running) < lane.width and not self._stopped:
+        while lane.pending and len(lane.running) < lane.width and not self._stopped and lane.closed is None:
             shard = lane.pending.popleft()
             lane.running.add(shard)
             self._attempts[shard] = self._attempts.get(shard, 0) + 1

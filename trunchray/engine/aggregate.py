@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from trunchray.core.plan import Plan, Shard
 from trunchray.core.receipt import Receipt
 from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import markdown
-from trunchray.core.tally import Tally
+from trunchray.core.tally import NOT_REACHED, Tally
 from trunchray.errors import Interrupted, StoreError
 
 READERS = 8
@@ -31,11 +31,18 @@ class Aggregate:
     damaged: dict[str, list[str]]
 
 
-def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached", stop: Event | None = None) -> Aggregate:
+def aggregate(
+    plan: Plan,
+    folder: RunFolder,
+    *,
+    missing: str = NOT_REACHED,
+    closed: Mapping[str, str] | None = None,
+    stop: Event | None = None,
+) -> Aggregate:
     """Count every committed row of the plan once, and store them all as `report/results.parquet`.
 
     Rows are ordered by agent, attempt and the plan's order of cases, whoever ran them and whenever. `missing` says why
-    trials have no row, where some have none.
+    trials have no row, where some have none, and `closed` why those of a model have none.
 
     Raises:
         Interrupted: `stop` was set meanwhile; nothing is lost but the time.
@@ -56,7 +63,7 @@ def aggregate(plan: Plan, folder: RunFolder, *, missing: str = "not reached", st
                 for row in parts.counted(rows):
                     tally.add(row)
         folder.write_report("results.parquet", path)
-    return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents}), damaged)
+    return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents} | dict(closed or {})), damaged)
 
 
 def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:

@@ -12,8 +12,11 @@ import logging
 import os
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import uuid4
 
 # Read by Ray while it is imported and started: no usage reports, no guessing at accelerators.
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -22,30 +25,57 @@ os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
 import ray
 import ray.exceptions
 
+from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
+from trunchray.core.agent import AgentSpec
+from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
+from trunchray.engine.demand import Allowance, Demand
+from trunchray.engine.governor import Governor, Standing
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import Interrupted, StoreError, UsageError
 
 PROBE_EVERY = 1.0
 """Seconds between two questions for a worker's progress."""
+PATIENCE = 5.0
+"""Seconds that a worker waits for the governor's answer."""
 ALL_GONE = 300.0
 """Seconds without any live worker after which the run is stopped."""
+
+
+class _GovernorActor:
+    """The governor in a process of its own. One that is started again learns from workers what they hold."""
+
+    def __init__(self, agents: Sequence[AgentSpec], purse: Purse | None) -> None:
+        self._governor = Governor(agents, purse, now=time.monotonic())
+
+    async def exchange(self, worker: str, demands: Mapping[str, Demand]) -> dict[str, Allowance]:
+        return self._governor.exchange(worker, demands, time.monotonic())
+
+    async def snapshot(self) -> dict[str, Standing]:
+        return self._governor.snapshot(time.monotonic())
 
 
 class _Actor:
     """A worker in a process of its own. Only plain records cross Ray: errors of libraries may not unpickle."""
 
-    def __init__(self, run_uri: str, release_uri: str, place: Place) -> None:
-        self._args = (run_uri, release_uri, place)
+    def __init__(self, run_uri: str, release_uri: str, place: Place, governor: Any) -> None:
+        # Each process has another name: what the one before it held is not its own.
+        self._name = f"{place.name}/{uuid4().hex[:8]}"
+        self._governor = governor
+        self._args = (run_uri, release_uri, place, self._exchange)
         self._opened: asyncio.Future[Worker] | None = None
 
-    async def work(self, shard: str, attempt: int) -> dict[str, Any] | tuple[str, str]:
-        """The receipt as plain data, or why there is none: what failed ("store" or "worker"), and a message."""
+    async def work(self, shard: str, attempt: int) -> tuple[dict[str, Any], str | None] | tuple[str, str]:
+        """The receipt as plain data and why its agent is closed, if it is; or what failed, and a message.
+
+        What fails is the "store" or the "worker".
+        """
         try:
             worker = await self._worker()
-            return (await worker.work(shard, attempt)).model_dump()
+            receipt = await worker.work(shard, attempt)
+            return receipt.model_dump(), worker.closed(shard)
         except StoreError as e:
             return "store", str(e)
         except Exception as e:
@@ -59,6 +89,13 @@ class _Actor:
 
     async def close(self) -> None:
         await (await self._worker()).close()
+
+    async def _exchange(self, demands: Mapping[str, Demand]) -> Mapping[str, Allowance] | None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._governor.exchange.remote(self._name, demands)
+        except (TimeoutError, ray.exceptions.RayError):
+            return None
 
     async def _worker(self) -> Worker:
         if self._opened is None or (self._opened.done() and self._opened.exception()):
@@ -94,8 +131,11 @@ class RayPool:
         workers: int | None = None,
         require: Requirement = "none",
         cache: str | None = None,
+        purse: Purse | None = None,
     ) -> None:
         """Connect to `address`, or start Ray on this machine; `workers` defaults to one per processor.
+
+        `purse` keeps the run within a budget.
 
         Raises:
             UsageError: there is no cluster at `address`.
@@ -107,7 +147,14 @@ class RayPool:
         places = [
             Place(f"worker-{index}", index, self.workers, require=require, cache=cache) for index in range(self.workers)
         ]
-        self._seats = [_Seat(make.remote(run_uri, release_uri, place)) for place in places]
+        spec = RunFolder(run_uri).spec()
+        govern = remote(num_cpus=0, max_restarts=-1, max_task_retries=0, max_concurrency=1000)(_GovernorActor)
+        name = f"trunchray-governor-{uuid4().hex[:8]}"
+        self._governor = govern.options(name=name).remote(spec.agents if spec else (), purse)
+        self._standing: dict[str, Standing] = {}
+        self._standing_probe: Any = None
+        self._standing_due = float("-inf")
+        self._seats = [_Seat(make.remote(run_uri, release_uri, place, self._governor)) for place in places]
         self._waiting: deque[Dispatch] = deque()
         self._events: deque[Finished[Receipt] | Lost] = deque()
         self._gone_since: float | None = None
@@ -136,6 +183,9 @@ class RayPool:
         known = [item for seat in self._seats for item in seat.progress.items()]
         return {shard: counts for shard, counts in known if shard in shards}
 
+    def standing(self) -> dict[str, Standing]:
+        return self._standing
+
     def stop(self, grace: float) -> None:
         self._waiting.clear()
         for seat in self._seats:
@@ -147,6 +197,7 @@ class RayPool:
             ray.wait(closing, num_returns=len(closing), timeout=5)
         for seat in self._seats:
             ray.kill(seat.actor)
+        ray.kill(self._governor)
         if self._started:
             ray.shutdown()
 
@@ -165,8 +216,8 @@ class RayPool:
                 return Lost(work.shard, work.attempt, message)
             case _:
                 pass
-        receipt = Receipt.model_validate(answer)
-        return Finished(work.shard, work.attempt, receipt, receipt.missing)
+        receipt = Receipt.model_validate(answer[0])
+        return Finished(work.shard, work.attempt, receipt, receipt.missing, answer[1])
 
     def _probe(self) -> None:
         """Ask each worker how far it is; one that answers is up, whatever it was before."""
@@ -176,7 +227,17 @@ class RayPool:
                 self._answered(seat)
             if seat.probe is None and now - seat.asked_at >= PROBE_EVERY:
                 seat.probe, seat.asked_at = seat.actor.progress.remote(), now
+        self._ask_governor(now)
         self._check_alive(now)
+
+    def _ask_governor(self, now: float) -> None:
+        """Keep its last answer; one that does not answer is asked again with the workers."""
+        if self._standing_probe is not None and ray.wait([self._standing_probe], timeout=0)[0]:
+            probe, self._standing_probe = self._standing_probe, None
+            with suppress(ray.exceptions.RayError):
+                self._standing = ray.get(probe)
+        if self._standing_probe is None and now >= self._standing_due:
+            self._standing_probe, self._standing_due = self._governor.snapshot.remote(), now + PROBE_EVERY
 
     def _answered(self, seat: _Seat) -> None:
         probe, seat.probe = seat.probe, None

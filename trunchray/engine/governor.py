@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trunchray.core.agent import AgentSpec
-from trunchray.core.budget import Purse, Spend, total
+from trunchray.core.budget import Purse
+from trunchray.core.frozen import Frozen
 from trunchray.engine.demand import BLOCKING, Allowance, Demand
 from trunchray.engine.scope import Scope
 
@@ -20,8 +21,7 @@ IN_A_ROW = 3
 """Failures of a kind that no repetition mends, without a success between them, that close an agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Frozen):
     """One agent as the governor sees it. Times are in seconds, ages too."""
 
     permits: int
@@ -32,13 +32,13 @@ class Standing:
     """Requests a second that its scope lets through; None for any number."""
     cooling_for: float = 0
     """Until requests may begin again, or until a refusal counts again."""
-    error: tuple[str, float] | None = None
-    """The last failure and its age."""
+    error: str | None = None
+    """The last failure of a request."""
+    error_age: float | None = None
     oldest: float | None = None
     """Age of the oldest trial in flight."""
     closed: str | None = None
     """Why no further trial begins."""
-    spent: Spend = field(default_factory=Spend)
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class Governor:
     def snapshot(self, now: float) -> dict[str, Standing]:
         """Every agent as it stands."""
         self._forget_silent(now)
-        return {name: self._standing(name, agent, now) for name, agent in self._agents.items()}
+        return {name: self._standing(agent, now) for name, agent in self._agents.items()}
 
     def _forget_silent(self, now: float) -> None:
         for worker, heard in list(self._heard.items()):
@@ -125,18 +125,17 @@ class Governor:
                 self._agents[name].closed = self._agents[name].closed or reason
         return {name: self._purse.allow(worker, name, demand.trials_waiting) for name, demand in demands.items()}
 
-    def _standing(self, name: str, agent: _Agent, now: float) -> Standing:
+    def _standing(self, agent: _Agent, now: float) -> Standing:
         demands = list(agent.before.values())
         scope = agent.scope
-        spent = self._purse.spent().get(name, Spend()) if self._purse else total(demand.spent for demand in demands)
         return Standing(
             permits=int(scope.limit),
             in_flight=sum(demand.in_flight for demand in demands),
             waiting=sum(demand.waiting for demand in demands),
             rate=scope.rate(now),
             cooling_for=max(0.0, scope.cooling_until - now, scope.paused_until - now),
-            error=(agent.error[0], now - agent.error[1]) if agent.error else None,
+            error=agent.error[0] if agent.error else None,
+            error_age=now - agent.error[1] if agent.error else None,
             oldest=max((demand.oldest for demand in demands if demand.oldest is not None), default=None),
             closed=agent.closed,
-            spent=spent,
         )

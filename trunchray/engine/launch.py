@@ -17,6 +17,7 @@ from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
+from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
@@ -24,7 +25,7 @@ from trunchray.core.run import RunSpec, extend
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.run import Observer, Pool, Run
-from trunchray.engine.spending import Spending, estimate
+from trunchray.engine.spending import Spending, estimate, fill_purse
 from trunchray.errors import ReleaseError, UsageError
 
 RAY_FROM = 1000
@@ -160,8 +161,12 @@ def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
 def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) -> Callable[[], Pool]:
     if how.pool == "local" and how.address:
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
+
+    def purse() -> Purse | None:
+        return fill_purse(plan, folder, release, how.spending)
+
     if how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM):
-        return lambda: LocalPool(folder.uri, release.uri, require=how.require, cache=how.cache)
+        return lambda: LocalPool(folder.uri, release.uri, require=how.require, cache=how.cache, purse=purse())
 
     def ray_pool() -> Pool:
         how.observer.note(
@@ -177,6 +182,7 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch) ->
                 workers=how.workers,
                 require=how.require,
                 cache=how.cache,
+                purse=purse(),
             )
 
     return ray_pool

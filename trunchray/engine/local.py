@@ -6,12 +6,17 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
+from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
+from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
+from trunchray.engine.demand import Allowance, Demand
+from trunchray.engine.governor import Governor, Standing
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import StoreError
 
@@ -24,15 +29,24 @@ class LocalPool:
     workers = 1
 
     def __init__(
-        self, run_uri: str, release_uri: str, *, require: Requirement = "none", cache: str | None = None
+        self,
+        run_uri: str,
+        release_uri: str,
+        *,
+        require: Requirement = "none",
+        cache: str | None = None,
+        purse: Purse | None = None,
     ) -> None:
+        """Read the run; `purse` keeps it within a budget."""
+        spec = RunFolder(run_uri).spec()
+        self._governor = Governor(spec.agents if spec else (), purse, now=time.monotonic())
         self._events: queue.Queue[Finished[Receipt] | Lost | StoreError] = queue.Queue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
         place = Place("local", slots=os.cpu_count() or 1, require=require, cache=cache)
         try:
-            self._worker = self._call(Worker.open(run_uri, release_uri, place))
+            self._worker = self._call(Worker.open(run_uri, release_uri, place, self._exchange))
         except BaseException:
             self._end()
             raise
@@ -52,6 +66,9 @@ class LocalPool:
     def progress(self) -> dict[str, tuple[Counts, int]]:
         return self._worker.progress()
 
+    def standing(self) -> dict[str, Standing]:
+        return self._call(self._snapshot())
+
     def stop(self, grace: float) -> None:
         asyncio.run_coroutine_threadsafe(self._worker.stop(grace), self._loop)
 
@@ -69,11 +86,18 @@ class LocalPool:
     async def _run(self, work: Dispatch) -> None:
         try:
             receipt = await self._worker.work(work.shard, work.attempt)
-            self._events.put(Finished(work.shard, work.attempt, receipt, receipt.missing))
+            closed = self._worker.closed(work.shard)
+            self._events.put(Finished(work.shard, work.attempt, receipt, receipt.missing, closed))
         except StoreError as e:
             self._events.put(e)
         except Exception as e:
             self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))
+
+    async def _exchange(self, demands: Mapping[str, Demand]) -> Mapping[str, Allowance]:
+        return self._governor.exchange("local", demands, time.monotonic())
+
+    async def _snapshot(self) -> dict[str, Standing]:
+        return self._governor.snapshot(time.monotonic())
 
     def _call(self, action: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(action, self._loop).result()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from trunchray.core.budget import Spend, total
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Receipt
+from trunchray.engine.governor import Standing
 
 
 class AgentProgress(Frozen):
@@ -21,6 +23,8 @@ class AgentProgress(Frozen):
     """What was paid for the model so far, by all commands; rows whose price is unknown add nothing."""
     spent_tokens: int = 0
     """Likewise; more than in `counts` when rows were asked for again."""
+    standing: Standing | None = None
+    """What it may do and how it fares; None when nobody says."""
 
 
 class Snapshot(Frozen):
@@ -29,6 +33,8 @@ class Snapshot(Frozen):
     run_id: str
     agents: tuple[AgentProgress, ...]
     resumed: int = 0
+    at: datetime | None = None
+    """When that was, for what is told as an age; None when nothing is."""
 
     @property
     def planned(self) -> int:
@@ -85,7 +91,12 @@ class Progress:
         """Rows that are stored but do not count yet."""
         return sum(counts.rows for counts in self._held.values())
 
-    def snapshot(self, in_work: Mapping[str, tuple[Counts, int]]) -> Snapshot:
+    def snapshot(
+        self,
+        in_work: Mapping[str, tuple[Counts, int]],
+        standing: Mapping[str, Standing] | None = None,
+        at: datetime | None = None,
+    ) -> Snapshot:
         """The run now. `in_work` holds, for shards not yet committed, their rows so far and their trials in flight."""
         counts, in_flight = dict(self._settled), dict.fromkeys(self._planned, 0)
         held = {shard: (rows, 0) for shard, rows in self._held.items()}
@@ -102,7 +113,8 @@ class Progress:
                 in_flight=in_flight[name],
                 spent_usd=spent[name].usd,
                 spent_tokens=spent[name].tokens,
+                standing=standing.get(name) if standing else None,
             )
             for name, planned in self._planned.items()
         )
-        return Snapshot(run_id=self._run_id, agents=agents, resumed=self._resumed)
+        return Snapshot(run_id=self._run_id, agents=agents, resumed=self._resumed, at=at)

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
+from datetime import UTC, datetime
 from threading import Event as Flag
 from typing import Protocol
 
 from trunchray.adapters.lease import HeldLease
 from trunchray.adapters.runs import RunFolder
-from trunchray.core.ledger import Abandon, Commit, Dispatch, Finished, Instruction, Ledger, Lost, Stop
+from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Finished, Instruction, Ledger, Lost, Stop
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.core.report import Report
 from trunchray.engine.aggregate import aggregate, counting_commits, publish
+from trunchray.engine.demand import BLOCKING
+from trunchray.engine.governor import Standing
 from trunchray.engine.progress import Progress, Snapshot
 from trunchray.errors import Interrupted
 
@@ -53,6 +56,10 @@ class Pool(Protocol):
 
     def progress(self) -> dict[str, tuple[Counts, int]]:
         """For each shard in work its rows so far and its trials in flight; may be some seconds old."""
+        ...
+
+    def standing(self) -> dict[str, Standing]:
+        """How each agent fares with its limits; may be some seconds old, and empty before anything is known."""
         ...
 
     def stop(self, grace: float) -> None:
@@ -108,6 +115,7 @@ class Run:
         self._stop, self._clock = stop, clock
         self._progress = Progress(plan, {})
         self._warned: set[str] = set()
+        self._closed: dict[str, str] = {}
         self._look_due = self._snapshot_due = float("-inf")
 
     def __call__(self) -> Report:
@@ -122,10 +130,10 @@ class Run:
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
         if self._stop.is_set():
             return self._stopped_report()
-        result = aggregate(self._plan, self._folder, stop=self._stop)
+        result = aggregate(self._plan, self._folder, closed=self._closed, stop=self._stop)
         if result.damaged:
             self._repair(result.damaged)
-            result = aggregate(self._plan, self._folder, stop=self._stop)
+            result = aggregate(self._plan, self._folder, closed=self._closed, stop=self._stop)
         self._lease.check()
         return publish(result.report, self._folder)
 
@@ -145,7 +153,9 @@ class Run:
                 f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
                 f"and `trunchray report {self._folder.uri}` reports on what there is"
             )
-        return publish(aggregate(self._plan, self._folder, missing="cancelled").report, self._folder)
+        return publish(
+            aggregate(self._plan, self._folder, missing="cancelled", closed=self._closed).report, self._folder
+        )
 
     def _run(self, committed: Mapping[str, Receipt]) -> None:
         """Run the wanted shards that are not among the committed ones."""
@@ -185,8 +195,10 @@ class Run:
                 break
             if event := pool.next_event(TICK):
                 self._carry_out(ledger.handle(event), pool)
-            self._look(pool)
-        self._look(pool, last=True)
+                if isinstance(event, Finished) and event.missing and event.closed:
+                    self._progress.hold(event.receipt)
+            self._look(pool, ledger)
+        self._look(pool, ledger, last=True)
 
     def _wind_down(self, ledger: Ledger[Receipt], pool: Pool, *, grace: float) -> None:
         """Begin nothing more, and wait a little for the workers to store what they have."""
@@ -222,17 +234,33 @@ class Run:
                 self._warned.add(warning)
                 self._observer.warn(warning)
 
-    def _look(self, pool: Pool, *, last: bool = False) -> None:
-        """Keep the lease warm and show how far the run is, when that is due."""
+    def _look(self, pool: Pool, ledger: Ledger[Receipt], *, last: bool = False) -> None:
+        """Keep the lease warm, close lanes and show how far the run is, when that is due."""
         if self._clock() < self._look_due and not last:
             return
         self._look_due = self._clock() + TICK
         self._lease.beat()
-        snapshot = self._progress.snapshot(pool.progress())
+        standing = pool.standing()
+        self._close_lanes(ledger, standing)
+        snapshot = self._progress.snapshot(pool.progress(), standing, datetime.now(UTC))
         self._observer.progress(snapshot)
         if self._clock() >= self._snapshot_due or last:
             self._snapshot_due = self._clock() + PROGRESS_EVERY
             self._folder.write_progress(snapshot.model_dump(mode="json"))
+
+    def _close_lanes(self, ledger: Ledger[Receipt], standing: Mapping[str, Standing]) -> None:
+        """Dispatch nothing more of agents that may begin nothing more, and say why."""
+        for name, one in standing.items():
+            if one.closed:
+                ledger.handle(Close(name, one.closed))
+        for name, reason in ledger.closed.items():
+            if name not in self._closed and reason in BLOCKING:
+                error = standing[name].error if name in standing else None
+                self._observer.warn(
+                    f"model {name!r} is not asked any more: {reason}{f' ({error})' if error else ''}; its trials stay "
+                    "owed, and the same command asks it again"
+                )
+        self._closed |= ledger.closed
 
     def _widths(self, workers: int) -> dict[str, int]:
         """How many shards of each agent may be out: enough to keep all its permits busy while others end.

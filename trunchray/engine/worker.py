@@ -10,6 +10,7 @@ import gc
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any
 
@@ -18,13 +19,12 @@ from pydantic_core import to_json
 from trunchray.adapters import parts
 from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache
-from trunchray.adapters.models.connect import build_client
+from trunchray.adapters.models.connect import build_client, load_clients
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.adapters.sandbox.launcher import Requirement, require, sandbox_level
 from trunchray.adapters.sandbox.tools import ToolModule
-from trunchray.adapters.store import Store
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec
@@ -33,6 +33,7 @@ from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
 from trunchray.core.receipt import Counts, Mark, Marks, PartRef, Receipt
 from trunchray.core.trial import Result, Trial
+from trunchray.engine.admission import Exchange, Gate, Gates
 from trunchray.engine.shelf import Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
@@ -72,25 +73,36 @@ class _InWork:
     in_flight: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """What all trials of one agent share. `places` bounds how many are in memory at a time."""
+
+    agent: Agent
+    runner: TrialRunner
+    gate: Gate
+    places: asyncio.Semaphore
+
+
 class Worker:
     """Runs shards of one run. Everything it needs is read from the store and the environment; rows go to the store."""
 
-    def __init__(self, folder: RunFolder, release: StoredRelease, place: Place) -> None:
+    def __init__(self, folder: RunFolder, release: StoredRelease, place: Place, exchange: Exchange) -> None:
         require(place.require)
         spec = folder.spec()
         if spec is None:
             raise UsageError(f"{folder.uri} holds no run.json; start the run with `trunchray run`")
+        load_clients(spec.agents)
         self._folder, self._place = folder, place
+        self._begun = folder.begun()
         self._cases: CaseTable = release.cases()
         self._plan: Plan = make_plan(spec, self._cases.index)
         self._shards = {shard.id: shard for shard in self._plan.shards}
         self._sandbox = EvaluatorSandbox(slots=place.slots)
         self._grader = Grader(_modules(release), self._sandbox)
         self._toolbox = Toolbox(_tools(release))
-        self._cache = ReplyCache(Store(place.cache)) if place.cache else None
-        self._agents: dict[str, Agent] = {}
-        self._runners: dict[str, TrialRunner] = {}
-        self._permits: dict[str, asyncio.Semaphore] = {}
+        self._cache = ReplyCache.at(place.cache) if place.cache else None
+        self._desks: dict[str, _Desk] = {}
+        self._gates = Gates(exchange)
         versions = {name: version(name) for name in ("trunchray", "deno")}
         self._versions = to_json(versions | {"sandbox": sandbox_level()}).decode()
         self._in_work: dict[str, _InWork] = {}
@@ -101,9 +113,9 @@ class Worker:
             gc.set_threshold(YOUNG_OBJECTS, *self._collector[1:])
 
     @classmethod
-    async def open(cls, run_uri: str, release_uri: str, place: Place) -> Worker:
-        """Read the run and its release."""
-        return await asyncio.to_thread(lambda: cls(RunFolder(run_uri), open_release(release_uri), place))
+    async def open(cls, run_uri: str, release_uri: str, place: Place, exchange: Exchange) -> Worker:
+        """Read the run and its release; `exchange` is how it asks what it may do."""
+        return await asyncio.to_thread(lambda: cls(RunFolder(run_uri), open_release(release_uri), place, exchange))
 
     async def work(self, shard_id: str, attempt: int) -> Receipt:
         """Run what no stored part of the shard holds yet, and say which parts hold it all.
@@ -114,14 +126,14 @@ class Worker:
             StoreError: rows could not be stored; those that were are found by the next attempt.
         """
         shard = self._shards[shard_id]
-        kept, rows, damaged = await asyncio.to_thread(self._stored, shard)
+        kept, rows, damaged = await asyncio.to_thread(self._stored, shard, attempt)
         work = self._in_work[shard_id] = _InWork(rows)
         try:
-            runner, permits = self._runner(shard.agent), self._permits[shard.agent.name]
+            desk = self._desk(shard.agent)
             async with Shelf(self._folder, shard_id) as shelf:
                 stored = rows.newest
                 owed = [trial for trial in shard.trials() if trial.key not in stored or stored[trial.key].retryable]
-                await self._all(self._one(trial, runner, permits, shelf, work) for trial in owed)
+                await self._all(self._one(trial, desk, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
         return Receipt(
@@ -144,9 +156,14 @@ class Worker:
             for shard, work in tuple(self._in_work.items())
         }
 
+    def closed(self, shard_id: str) -> str | None:
+        """Why no further trial of a shard's agent begins; None while they do."""
+        return self._gates.closed(self._shards[shard_id].agent.name)
+
     async def stop(self, grace: float) -> None:
         """Begin no further trial; cancel those that are still in flight after `grace` seconds."""
         self._stopping = True
+        self._gates.shut()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
         for task in self._tasks:
@@ -155,18 +172,18 @@ class Worker:
     async def close(self) -> None:
         """Give back connections and sandboxes; the worker is not used afterwards."""
         gc.set_threshold(*self._collector)
-        for agent in self._agents.values():
-            await agent.close()
+        await self._gates.close()
+        for desk in self._desks.values():
+            await desk.agent.close()
         if self._cache:
             self._cache.close()
         await self._sandbox.close()
 
-    async def _one(
-        self, trial: Trial, runner: TrialRunner, permits: asyncio.Semaphore, shelf: Shelf, work: _InWork
-    ) -> None:
+    async def _one(self, trial: Trial, desk: _Desk, shelf: Shelf, work: _InWork) -> None:
+        runner = desk.runner
         queued_from = runner.clock()
-        async with permits:
-            if self._stopping:
+        async with desk.places:
+            if self._stopping or (number := await desk.gate.begin()) is None:
                 return
             work.in_flight += 1
             try:
@@ -174,7 +191,8 @@ class Worker:
                 generation = await runner.generate(trial, case, queued=runner.clock() - queued_from)
             finally:
                 work.in_flight -= 1
-        # Graded without a permit: a slow evaluator must not keep the model waiting.
+                desk.gate.end(number)
+        # Graded without a place: a slow evaluator must not keep the model waiting.
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
@@ -193,22 +211,28 @@ class Worker:
                 task.cancel()
             self._tasks.difference_update(tasks)
 
-    def _runner(self, spec: AgentSpec) -> TrialRunner:
-        if spec.name not in self._runners:
+    def _desk(self, spec: AgentSpec) -> _Desk:
+        if spec.name not in self._desks:
             replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
             client = build_client(spec, environ=os.environ, replay=replay)
-            agent = build_agent(spec, client, self._toolbox, cache=self._cache)
-            self._agents[spec.name] = agent
-            self._permits[spec.name] = asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight))
-            self._runners[spec.name] = TrialRunner(agent, spec.digest, self._grader, self._place.name)
-        return self._runners[spec.name]
+            gate = self._gates.gate(spec)
+            agent = build_agent(spec, client, self._toolbox, admission=gate, cache=self._cache)
+            self._desks[spec.name] = _Desk(
+                agent,
+                TrialRunner(agent, spec.digest, self._grader, self._place.name),
+                gate,
+                asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight)),
+            )
+        return self._desks[spec.name]
 
-    def _stored(self, shard: Shard) -> tuple[list[PartRef], Marks, list[str]]:
+    def _stored(self, shard: Shard, attempt: int) -> tuple[list[PartRef], Marks, list[str]]:
         """The shard's readable parts, the planned rows they hold, and the paths of unreadable ones."""
         planned = set(shard.trial_keys())
         kept: list[PartRef] = []
         rows = Marks()
         damaged: list[str] = []
+        if attempt == 1 and shard.id not in self._begun:  # asking for every new shard would be a third of all requests
+            return kept, rows, damaged
         last = self._folder.last_commit(shard.id)
         committed = {part.path: part.sha256 for part in last.parts} if last else {}
         names = self._folder.part_names(shard.id)
@@ -217,12 +241,8 @@ class Worker:
             *(path for path in committed if path in names),
             *(path for path in names if path not in committed),
         ]:
-            content = self._folder.store.read(path)
-            sha = sha256(content)
             try:
-                if committed.get(path, sha) != sha:
-                    raise StoreError("not what was committed")
-                found = parts.marks(parts.decode(content))
+                sha, found = self._folder.decoded(path, partial(_part, expected=committed.get(path)))
             except StoreError:
                 damaged.append(path)
                 continue
@@ -231,6 +251,18 @@ class Worker:
                 if key in planned:
                     rows.put(key, mark)
         return kept, rows, damaged
+
+
+def _part(content: bytes, expected: str | None) -> tuple[str, list[tuple[str, Mark]]]:
+    """A part's SHA-256, which has to be the expected one, and its rows.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    sha = sha256(content)
+    if expected not in {None, sha}:
+        raise StoreError("not what was committed")
+    return sha, parts.marks(parts.decode(content))
 
 
 def _mark(result: Result) -> Mark:
