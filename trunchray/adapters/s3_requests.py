@@ -27,13 +27,13 @@ def exists(fs: FileSystem, path: str) -> bool:
     return True
 
 
-def page(fs: FileSystem, path: str, after: str = "", *, deep: bool) -> tuple[list[str], str]:
-    """Up to 1,000 paths below a folder, and what to pass as `after` for the next ones; "" when these are the last.
+def page(fs: FileSystem, path: str, after: str = "", *, deep: bool, size: int) -> tuple[list[str], str]:
+    """Up to `size` paths below a folder, and what to pass as `after` for the next ones; "" when these are the last.
 
     Folders are among them, with a slash at the end, unless `deep`; then what is in them is.
     """
     bucket, _, key = path.rstrip("/").partition("/")
-    question: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/" if key else ""}
+    question: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/" if key else "", "MaxKeys": size}
     question |= {} if deep else {"Delimiter": "/"}
     answer = fs.call_s3("list_objects_v2", **question, **({"ContinuationToken": after} if after else {}))
     found = [f"{bucket}/{name}" for name in _names(answer) if name != question["Prefix"]]

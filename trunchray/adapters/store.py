@@ -13,12 +13,15 @@ This is the only module that knows how stores misbehave:
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import fsspec  # pyright: ignore[reportMissingTypeStubs]
 from fsspec.config import conf  # pyright: ignore[reportMissingTypeStubs]
@@ -36,7 +39,7 @@ class Patience:
 
     total: float = 60.0
     """Seconds after which no further try is begun."""
-    short: float = 5.0
+    short: float = 10.0
     """The same while the store has not answered yet, or has used up our patience the last time."""
     tries: int = 50
     sleep: Callable[[float], None] = time.sleep
@@ -74,6 +77,9 @@ class Store:
     while nothing of the kind has succeeded yet.
     """
 
+    page: ClassVar[int] = 1000
+    """Names in one answer to a listing; stores give no more."""
+
     def __init__(self, uri: str, patience: Patience = Patience()) -> None:
         """`uri`: anything fsspec understands, or a plain path, which is taken from the current directory."""
         self._patience = patience
@@ -105,10 +111,8 @@ class Store:
         Raises:
             StoreUnusable: it cannot.
         """
-        try:
-            self.read(".trunchray")
-        except FileNotFoundError:
-            return
+        with suppress(FileNotFoundError, NotADirectoryError):
+            self._try("", lambda: self._fs.cat_file(self._full(".trunchray"), **self._whole))
 
     def read(self, path: str) -> bytes:
         """The whole object.
@@ -144,7 +148,7 @@ class Store:
         full = self._full(path)
 
         def fetch(after: str = "") -> tuple[list[str], str]:
-            return self._try(path, lambda: s3_requests.page(self._fs, full, after, deep=deep))
+            return self._try(path, lambda: s3_requests.page(self._fs, full, after, deep=deep, size=self.page))
 
         found, after = fetch()
         while after:
@@ -286,24 +290,29 @@ class Store:
 
 def _filesystem(uri: str) -> tuple[Any, str]:
     protocol = uri.partition("://")[0] if "://" in uri else "file"
+    if protocol in {"s3", "s3a"}:
+        fs = _s3(os.getpid(), _s3_options())
+        return fs, fs._strip_protocol(uri).rstrip("/")  # noqa: SLF001 - what `url_to_fs` calls
     if protocol == "file":
         uri = str(Path(uri.removeprefix("file://")).expanduser().absolute())
-    fs, root = fsspec.url_to_fs(uri, use_listings_cache=False, **(_s3_options() if protocol in {"s3", "s3a"} else {}))
-    if protocol in {"s3", "s3a"}:
-        fs.retries = 1
+    fs, root = fsspec.url_to_fs(uri, use_listings_cache=False)
     return fs, root.rstrip("/")
 
 
-def _s3_options() -> dict[str, Any]:
-    """The options of s3fs. What is set by the means of fsspec itself (files, FSSPEC_S3_…) goes before ours.
+@cache
+def _s3(_process: int, options: str) -> Any:
+    """One for all threads of a process that use the same options: making a client takes long."""
+    fs = fsspec.filesystem("s3", use_listings_cache=False, skip_instance_cache=True, **json.loads(options))
+    fs.retries = 1
+    return fs
 
-    Credentials and region are found by botocore; so is the endpoint, which is named here because file systems are
-    shared by all that give the same options.
+
+def _s3_options() -> str:
+    """The options of s3fs, as JSON. What is set by the means of fsspec (its files, FSSPEC_S3_…) goes before ours.
+
+    Credentials and region are found by botocore; so is the endpoint, which is named here to tell clients apart.
     """
     own: dict[str, Any] = conf.get("s3", {})
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    return (
-        {"endpoint_url": endpoint or None}
-        | own
-        | {"config_kwargs": s3_requests.BOTOCORE | own.get("config_kwargs", {})}
-    )
+    options = {"endpoint_url": endpoint or None} | own
+    return json.dumps(options | {"config_kwargs": s3_requests.BOTOCORE | own.get("config_kwargs", {})})

@@ -15,15 +15,17 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdo
 
 
 def writable(uri: str) -> str:
-    """The same location, once it is clear that a folder can be made there; other stores than disks are not asked.
+    """The same location, once it is clear that a folder can be made there, or that another store than a disk answers.
 
     Raises:
         UsageError: a file is in the way, the folder may not be written, or there is no such kind of store.
+        StoreUnusable: there is no such bucket, no credentials, nobody there.
     """
     from trunchray.adapters.store import Store
 
-    Store(uri)
+    store = Store(uri)
     if "://" in uri and not uri.startswith("file://"):
+        store.reach()
         return uri
     folder = Path(uri.removeprefix("file://")).expanduser().absolute()
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
