@@ -12,7 +12,7 @@ import logging
 import os
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -27,12 +27,12 @@ import ray.exceptions
 
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
-from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
+from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
-from trunchray.engine.governor import Governor, Standing
+from trunchray.engine.governor import Standing
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import Interrupted, StoreError, UsageError
 
@@ -42,19 +42,6 @@ PATIENCE = 5.0
 """Seconds that a worker waits for the governor's answer."""
 ALL_GONE = 300.0
 """Seconds without any live worker after which the run is stopped."""
-
-
-class _GovernorActor:
-    """The governor in a process of its own. One that is started again learns from workers what they hold."""
-
-    def __init__(self, agents: Sequence[AgentSpec], purse: Purse | None) -> None:
-        self._governor = Governor(agents, purse, now=time.monotonic())
-
-    async def exchange(self, worker: str, demands: Mapping[str, Demand]) -> dict[str, Allowance]:
-        return self._governor.exchange(worker, demands, time.monotonic())
-
-    async def snapshot(self) -> dict[str, Standing]:
-        return self._governor.snapshot(time.monotonic())
 
 
 class _Actor:
@@ -148,7 +135,7 @@ class RayPool:
             Place(f"worker-{index}", index, self.workers, require=require, cache=cache) for index in range(self.workers)
         ]
         spec = RunFolder(run_uri).spec()
-        govern = remote(num_cpus=0, max_restarts=-1, max_task_retries=0, max_concurrency=1000)(_GovernorActor)
+        govern = remote(num_cpus=0, max_restarts=-1, max_task_retries=0, max_concurrency=1000)(ClockedGovernor)
         name = f"trunchray-governor-{uuid4().hex[:8]}"
         self._governor = govern.options(name=name).remote(spec.agents if spec else (), purse)
         self._standing: dict[str, Standing] = {}

@@ -6,7 +6,6 @@ import asyncio
 import os
 import queue
 import threading
-import time
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
@@ -15,8 +14,9 @@ from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import Counts, Receipt
+from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
-from trunchray.engine.governor import Governor, Standing
+from trunchray.engine.governor import Standing
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import StoreError
 
@@ -39,7 +39,7 @@ class LocalPool:
     ) -> None:
         """Read the run; `purse` keeps it within a budget."""
         spec = RunFolder(run_uri).spec()
-        self._governor = Governor(spec.agents if spec else (), purse, now=time.monotonic())
+        self._governor = ClockedGovernor(spec.agents if spec else (), purse)
         self._events: queue.Queue[Finished[Receipt] | Lost | StoreError] = queue.Queue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
@@ -67,7 +67,7 @@ class LocalPool:
         return self._worker.progress()
 
     def standing(self) -> dict[str, Standing]:
-        return self._call(self._snapshot())
+        return self._call(self._governor.snapshot())
 
     def stop(self, grace: float) -> None:
         asyncio.run_coroutine_threadsafe(self._worker.stop(grace), self._loop)
@@ -94,10 +94,7 @@ class LocalPool:
             self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))
 
     async def _exchange(self, demands: Mapping[str, Demand]) -> Mapping[str, Allowance]:
-        return self._governor.exchange("local", demands, time.monotonic())
-
-    async def _snapshot(self) -> dict[str, Standing]:
-        return self._governor.snapshot(time.monotonic())
+        return await self._governor.exchange("local", demands)
 
     def _call(self, action: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(action, self._loop).result()
