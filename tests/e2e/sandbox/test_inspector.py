@@ -214,6 +214,25 @@ async def test_named_exports_and_evaluators(inspector: Inspector) -> None:
     ]
 
 
+async def test_evaluators_are_the_same_whenever_they_are_made(inspector: Inspector) -> None:
+    """What an evaluator holds besides its function may be anything, but neither the time nor a random number."""
+    code = b"""
+        const evaluate = () => true;
+        export const steady = { evaluate, table: new Map(), made: class {} };
+        export const late = { evaluate, limit: Date.now() };
+        export const lucky = { evaluate, table: new Map(), bounds: { low: Math.random() } };
+        export const shifty = { evaluate, [Date.now() < 1_600_000_000_000 ? "a" : "b"]: () => 1 };
+    """
+    steady, late, lucky, shifty = [await inspector.is_evaluator(code, name) for name in NAMES]
+    assert steady is None
+    assert (late or "").startswith("limit differs between two runs: 15778368")
+    assert (lucky or "").startswith("bounds.low differs between two runs: 0.")
+    assert (shifty or "").startswith("a differs between two runs; it depends on the clock or on chance")
+
+
+NAMES = ("steady", "late", "lucky", "shifty")
+
+
 async def test_lines_end_at_line_feeds_only(inspector: Inspector) -> None:
     """CRLF is accepted, U+2028 and a lone CR are data, blank lines count but are no rows, a BOM is dropped."""
     lines = [

@@ -274,3 +274,44 @@ async def test_a_file_in_the_way_is_named(stage_of):
     (problem,) = found
     assert str(problem) == "tools/a.ts.trunchray.mjs: has a name that trunchray needs for itself; rename it"
     assert (stage.directory / "tools/a.ts.trunchray.mjs").read_text() == "mine"
+
+
+async def test_tools_that_differ_between_two_runs_are_refused(read):
+    """Descriptions, schemas and names that come from the clock or from chance are no tools to freeze."""
+    _, found = await read(
+        {
+            "tools/clock.ts": f"""
+            import {{ randomInt }} from "node:crypto";
+            const year = new Date().getFullYear();
+            const shared = {{ {OK}, inputSchema: z.object({{}}) }};
+            export const tools = {{
+              described: tool({{ ...shared, description: `Books of ${{year}}.` }}),
+              bounded: tool({{ ...shared, inputSchema: z.object({{ n: z.number().max(Math.random()) }}) }}),
+              real: tool({{ ...shared, inputSchema: jsonSchema({{ type: "object", maximum: randomInt(2 ** 40) }}) }}),
+              steady: tool({{ ...shared, execute: async () => Date.now() }}),
+            }};
+            """,
+            "tools/names.ts": f"""
+            export const tools = {{ [`at_${{Date.now()}}`]: tool({{ {OK}, inputSchema: z.object({{}}) }}) }};
+            """,
+            "tools/flawed.ts": f"""
+            const description = Date.now() < 1_600_000_000_000 ? "Early." : "";
+            export const tools = {{ late: tool({{ {OK}, description, inputSchema: z.object({{}}) }}) }};
+            """,
+        }
+    )
+    told = {(problem.path, problem.field): problem.message for problem in found}
+    assert set(told) == {
+        ("tools/clock.ts", "tools.described.description"),
+        ("tools/clock.ts", "tools.bounded.inputSchema"),
+        ("tools/clock.ts", "tools.real.inputSchema"),
+        ("tools/names.ts", "tools"),
+        ("tools/flawed.ts", "tools.late.description"),
+    }
+    assert told["tools/clock.ts", "tools.described.description"] == (
+        'differs between two runs: "Books of 2020.", then "Books of 2021."; it depends on the clock or on chance, and '
+        "must be written as plain data"
+    )
+    assert told["tools/clock.ts", "tools.real.inputSchema"].startswith("differs at maximum between two runs: ")
+    assert told["tools/names.ts", "tools"].startswith('differs between two runs: the field "at_15778368')
+    assert told["tools/flawed.ts", "tools.late.description"].endswith("must be written as plain data)")

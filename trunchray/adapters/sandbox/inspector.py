@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.difference import first_difference
+from trunchray.adapters.sandbox.drifted import FIRST, REMEDY, SECOND
 from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessDied, ProcessFailure, SandboxProcess
 from trunchray.errors import SandboxError
 
@@ -23,12 +24,6 @@ _HOST = "inspector_host.mjs"
 _BOUNDS = Bounds(heap_mb=2048, cpu_seconds=600, max_reply=1 << 30, pipe_bytes=1 << 20)
 _MODULE_DEADLINE = 10.0  # seconds, for code of authors
 _DATA_DEADLINE = 120.0  # seconds, for code of our own
-
-# What a module sees: `start` is what its clock shows first, in milliseconds since 1970, and `uptime` how many it seems
-# to run already. The clock of the first run is no real one either, so that what is not found is the same everywhere.
-_FIRST: dict[str, JsonValue] = {"start": 1_577_836_800_000, "uptime": 1000, "seed": 1}
-_SECOND: dict[str, JsonValue] = {"start": 1_612_422_061_000, "uptime": 25_201_000, "seed": 99}
-_REMEDY = "it depends on the clock or on chance, and must be written as plain data"
 
 _Answer = tuple[dict[str, Any], bytes]
 
@@ -81,23 +76,26 @@ class Inspector:
         It is evaluated twice, with another clock and other chance; the first place that differs is a flaw. A module
         that throws, hangs for 10 s or ends its process has a flaw that says so.
         """
-        head: dict[str, JsonValue] = {"op": "inspect", "export": export}
         async with self._turn:
-            first = await self._look({**head, **_FIRST}, code)
-            second = first if first[0]["flaws"] else await self._look({**head, **_SECOND}, code)
-            await self._stop_after(second[0])
+            first, second = await self._twice(code, export)
         answer, text = first
         value = json.loads(text)
         flaws = tuple(Flaw(**flaw) for flaw in answer["flaws"]) or _differences(first, value, second)
         return Inspection(self.keep(text), value, tuple(answer["functions"]), flaws)
 
     async def is_evaluator(self, code: bytes, export: str) -> str | None:
-        """None when the export holds a function `evaluate`, else what is wrong with it."""
+        """None when the export holds a function `evaluate` and does not differ between two runs, else what is wrong.
+
+        Whatever else it holds need not be plain data.
+        """
         async with self._turn:
             head, _ = await self._look({"op": "isEvaluator", "export": export}, code)
             await self._stop_after(head)
-        reasons = [f"{flaw['path']} {flaw['message']}".strip() for flaw in head["flaws"]]
-        return reasons[0] if reasons else None
+            flaws = [Flaw(**flaw) for flaw in head["flaws"]]
+            if not flaws:
+                first, second = await self._twice(code, export, flawed=True)
+                flaws = _changes(first, second)
+        return f"{flaws[0].path} {flaws[0].message}".strip() if flaws else None
 
     async def read_jsonl(self, data: bytes) -> Rows:
         """The rows of a JSON Lines file; blank lines are skipped, and lines with flaws are not among the rows."""
@@ -142,6 +140,14 @@ class Inspector:
         }
         _, lines = await self._ask(head, evaluation + rows)
         return lines
+
+    async def _twice(self, code: bytes, export: str, *, flawed: bool = False) -> tuple[_Answer, _Answer]:
+        """To be called with the turn. What has flaws at first is not looked at again, unless it may be `flawed`."""
+        head: dict[str, JsonValue] = {"op": "inspect", "export": export}
+        first = await self._look({**head, **asdict(FIRST)}, code)
+        second = first if first[0]["flaws"] and not flawed else await self._look({**head, **asdict(SECOND)}, code)
+        await self._stop_after(second[0])
+        return first, second
 
     async def _look(self, head: dict[str, JsonValue], code: bytes) -> _Answer:
         try:
@@ -190,14 +196,22 @@ def _differences(first: _Answer, value: JsonValue, second: _Answer) -> tuple[Fla
     (one, text), (other, other_text) = first, second
     if other["flaws"]:
         flaws = (Flaw(**flaw) for flaw in other["flaws"])
-        return tuple(Flaw(flaw.path, f"{flaw.message} (only in the second of two runs; {_REMEDY})") for flaw in flaws)
+        return tuple(Flaw(flaw.path, f"{flaw.message} (only in the second of two runs; {REMEDY})") for flaw in flaws)
     if one["functions"] != other["functions"]:
         changed = sorted({*one["functions"]} ^ {*other["functions"]})
-        return (Flaw(changed[0] if changed else "", f"differs between two runs; {_REMEDY}"),)
+        return (Flaw(changed[0] if changed else "", f"differs between two runs; {REMEDY}"),)
     if text == other_text:
         return ()
     path, a, b = first_difference(value, json.loads(other_text))
-    return (Flaw(path, f"differs between two runs: {a}, then {b}; {_REMEDY}"),)
+    return (Flaw(path, f"differs between two runs: {a}, then {b}; {REMEDY}"),)
+
+
+def _changes(first: _Answer, second: _Answer) -> list[Flaw]:
+    """What a second run shows of an export that may have flaws, if they are the same."""
+    (one, text), (other, other_text) = first, second
+    if one["flaws"] != other["flaws"]:
+        return [Flaw("", f"differs between two runs; {REMEDY}")]
+    return [*_differences(({**one, "flaws": []}, text), json.loads(text), ({**other, "flaws": []}, other_text))]
 
 
 def _explained(failure: ProcessFailure, deadline: float) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT
+from trunchray.adapters.sandbox.drifted import FIRST, SECOND, Surroundings
 from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessFailure, ReplyTooLarge, SandboxProcess
 from trunchray.core.case import MAX_CASES
 from trunchray.errors import SandboxError
@@ -58,27 +59,8 @@ class Transformed:
     flaws: tuple[TransformFlaw, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Surroundings:
-    """What a run sees besides its sources.
-
-    `start` is what its clock shows first, in milliseconds since 1970, and `uptime` how many it seems to run already.
-    """
-
-    start: int
-    uptime: int
-    seed: int
-    environment: Mapping[str, str]
-
-
-# The clock of the first run is no real one either, so that what is not found is at least the same everywhere.
-_FIRST = _Surroundings(start=1_577_836_800_000, uptime=1000, seed=1, environment=SANDBOX_ENVIRONMENT)
-_SECOND = _Surroundings(
-    start=_FIRST.start + ((400 * 24 + 7) * 3600 + 61) * 1000,
-    uptime=_FIRST.uptime + 7 * 3600 * 1000,
-    seed=99,
-    environment={**SANDBOX_ENVIRONMENT, "TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8"},
-)
+_ELSEWHERE = {**SANDBOX_ENVIRONMENT, "TZ": "Pacific/Kiritimati", "LC_ALL": "tr_TR.UTF-8"}
+"""The environment of the second run."""
 
 
 async def transform(code: bytes, sources: Sequence[SourceText], *, deadline: float = _DEADLINE) -> Transformed:
@@ -87,26 +69,26 @@ async def transform(code: bytes, sources: Sequence[SourceText], *, deadline: flo
     Raises:
         SandboxError: "start_failed", when Deno could not be started.
     """
-    first = await _run(code, sources, _FIRST, deadline)
+    first = await _run(code, sources, FIRST, SANDBOX_ENVIRONMENT, deadline)
     if first.flaws:
         return first
-    second = await _run(code, sources, _SECOND, deadline)
+    second = await _run(code, sources, SECOND, _ELSEWHERE, deadline)
     if second.flaws:
         return Transformed(flaws=tuple(_only_then(flaw) for flaw in second.flaws))
     flaw = _difference(first, second)
     return first if flaw is None else Transformed(flaws=(flaw,))
 
 
-async def _run(code: bytes, sources: Sequence[SourceText], seen: _Surroundings, deadline: float) -> Transformed:
+async def _run(
+    code: bytes, sources: Sequence[SourceText], seen: Surroundings, environment: Mapping[str, str], deadline: float
+) -> Transformed:
     try:
-        process = await SandboxProcess.start(_HOST, _BOUNDS, environment=seen.environment)
+        process = await SandboxProcess.start(_HOST, _BOUNDS, environment=environment)
     except (ProcessFailure, OSError) as e:
         raise SandboxError(f"Deno did not start: {e}", type="start_failed", retryable=True) from e
     head = {
         "sources": [{"name": source.name, "path": source.path, "sha256": source.sha256} for source in sources],
-        "start": seen.start,
-        "uptime": seen.uptime,
-        "seed": seen.seed,
+        **asdict(seen),
         "maxCases": MAX_CASES,
     }
     try:
