@@ -26,6 +26,8 @@ class CountingProvider:
         self.reach = 1
         self.failing: dict[str, int] = {}
         """Prompts that are refused with this status."""
+        self.sends: dict[str, str] = {}
+        """Headers of every answer."""
 
     def __enter__(self) -> Self:
         started = threading.Event()
@@ -67,7 +69,7 @@ class CountingProvider:
         finally:
             self._now -= 1
         if status := self.failing.get(prompt):
-            return web.json_response({"error": {"message": "no"}}, status=status)
+            return web.json_response({"error": {"message": "no"}}, status=status, headers=self.sends)
         self.answered[prompt] += 1
         return web.json_response(
             {
@@ -75,5 +77,6 @@ class CountingProvider:
                 "model": "counting",
                 "choices": [{"message": {"role": "assistant", "content": prompt}, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": 7, "completion_tokens": 3},
-            }
+            },
+            headers=self.sends,
         )

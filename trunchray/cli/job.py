@@ -140,8 +140,7 @@ def prepare(
 def _config(target: str, models: Sequence[str]) -> RunConfig:
     if target.endswith((".yaml", ".yml")):
         config = read_run_config(Path(target))
-        chosen = _chosen(config.models, models) if models else config.models
-        return config.model_copy(update={"models": chosen})
+        return config.model_copy(update={"models": chosen(config.models, models) if models else config.models})
     if not (target and models):
         raise UsageError(f"which models? Name them with --model, or give a run config instead of {target!r}")
     return RunConfig(release=target, models=tuple(model_from_id(model) for model in dict.fromkeys(models)))
@@ -166,7 +165,12 @@ def _budgets(config: RunConfig) -> dict[str, Budget]:
     return {model.label: model.budget for model in config.models if model.budget.limits()}
 
 
-def _chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelConfig, ...]:
+def chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelConfig, ...]:
+    """The models that --model names, by name or id.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
     for name in names:
         if not any(name in (model.name, model.id) for model in known):
             everything = [label for model in known for label in (model.name, model.id) if label]

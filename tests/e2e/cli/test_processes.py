@@ -55,10 +55,16 @@ def test_help_loads_little():
     assert done.stderr.split() == []
 
 
-@pytest.mark.parametrize("command", ["init", "compile", "inspect", "verify", "run", "status", "report", "mock-server"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("init", "compile", "inspect", "verify", "run", "status", "report"),
+        *("mock-server", "local-model", "models check"),
+    ],
+)
 def test_every_command_has_an_example(command: str, trunchray: CommandLine):
     """Help shows how the command is given, and that it can speak JSON."""
-    outcome = trunchray(command, "--help")
+    outcome = trunchray(*command.split(), "--help")
     assert outcome.code == 0
     assert f"Example: trunchray {command} " in outcome.out
     assert "--json" in outcome.out

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import NamedTuple
 
 import aiohttp
@@ -34,6 +36,20 @@ class Answer(NamedTuple):
         return next((self.headers[name] for name in _REQUEST_IDS if name in self.headers), None)
 
 
+_overheard: ContextVar[list[Answer] | None] = ContextVar("overheard", default=None)
+
+
+@contextmanager
+def overhearing() -> Generator[list[Answer]]:
+    """The answers to requests that this task sends in the block, refusals among them, as the provider sent them."""
+    answers: list[Answer] = []
+    token = _overheard.set(answers)
+    try:
+        yield answers
+    finally:
+        _overheard.reset(token)
+
+
 class Http:
     """The connections of one client; the first is made in the event loop of the first request.
 
@@ -56,13 +72,16 @@ class Http:
             async with session.request(
                 method, url, data=content, headers=headers, proxy=self._proxy(url), allow_redirects=False
             ) as response:
-                return Answer(response.status, response.headers, await self._bounded(url, response))
+                answer = Answer(response.status, response.headers, await self._bounded(url, response))
         except TimeoutError as e:
             raise self._error(url, f"no answer in {self._pacing.timeout:g} s", "timeout", retryable=True) from e
         except aiohttp.ClientConnectorCertificateError as e:
             raise self._error(url, f"certificate refused: {e.certificate_error}", "connection") from e
         except (aiohttp.ClientError, OSError) as e:
             raise self._error(url, f"{type(e).__name__}: {e}", "connection", retryable=True) from e
+        if (answers := _overheard.get()) is not None:
+            answers.append(answer)
+        return answer
 
     async def close(self) -> None:
         """Close every connection; may be called more than once."""
