@@ -1,17 +1,20 @@
-"""What every model client does alike: the mock in process, and the real client against the same mock over HTTP."""
+"""What every model client does alike: the mock in process, and the real clients against the same mock over HTTP."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any, Protocol
 
 import pytest
 
-from trunchray.adapters.models.base import ModelClient, ModelReply, ModelRequest, RequestedCall
+from trunchray.adapters.models.base import ModelClient, ModelReply, ModelRequest, RequestedCall, ToolDefinition
 from trunchray.adapters.models.chance import Chance
+from trunchray.adapters.models.keys import Key
+from trunchray.adapters.models.litellm import LiteLLMClient
 from trunchray.adapters.models.mock import MockClient
 from trunchray.adapters.models.openai import OpenAIClient
 from trunchray.adapters.models.replay import load_replay
@@ -39,25 +42,43 @@ async def in_process(
 ) -> AsyncGenerator[ModelClient]:
     spec = ModelAgent(name="m", model=model, mock=Mock(**mock), pacing=pacing)
     client = MockClient(spec, replay=load_replay(recorded, "recorded") if recorded else None)
-    yield client
-    await client.close()
+    try:
+        yield client
+    finally:
+        await client.close()
 
 
 @asynccontextmanager
 async def over_http(
-    model: str, *, recorded: bytes | None = None, pacing: Pacing = PACING, **mock: Any
+    make: Callable[[ModelAgent], ModelClient],
+    model: str,
+    *,
+    recorded: bytes | None = None,
+    pacing: Pacing = PACING,
+    **mock: Any,
 ) -> AsyncGenerator[ModelClient]:
     served = ModelAgent(name="m", model=model, mock=Mock(**mock), pacing=pacing)
     replay = load_replay(recorded, "recorded") if recorded else None
     async with serve(served, replay=replay, prompts=PROMPTS) as url:
-        client = OpenAIClient(ModelAgent(name="m", model="local/m", base_url=url, pacing=pacing))
-        yield client
-        await client.close()
+        client = make(ModelAgent(name="m", model="openai/m", base_url=url, pacing=pacing))
+        try:
+            yield client
+        finally:
+            await client.close()
 
 
-@pytest.fixture(params=[in_process, over_http])
+CLIENTS = {
+    "in process": in_process,
+    "openai": partial(over_http, OpenAIClient),
+    "litellm": partial(over_http, partial(LiteLLMClient, keys=[Key("ANY", "any")])),
+}
+
+
+@pytest.fixture(params=CLIENTS)
 def connect(request: pytest.FixtureRequest) -> Connect:
-    return request.param
+    if request.param == "litellm":
+        request.getfixturevalue("litellm")
+    return CLIENTS[request.param]
 
 
 def request(case_id: str = "case-0", **more: Any) -> ModelRequest:
@@ -114,6 +135,26 @@ async def test_script_follows_the_conversation(connect: Connect) -> None:
                 calls = (RequestedCall("call_1_1", "add", '{"a":1}'), RequestedCall("call_1_2", "b", "{"))
                 assert (reply.tool_calls, reply.finish_reason) == (calls, "tool-calls")
         assert texts == ["", "3", "3"]
+
+
+async def test_a_conversation_with_tools(connect: Connect) -> None:
+    """Tools are offered, calls come back, and their results go on to the next request, three times over."""
+    call = ScriptedReply(tool_calls=(ScriptedCall(name="add", arguments={"a": 1}),))
+    tool = ToolDefinition("add", "Adds", {"type": "object", "properties": {"a": {"type": "integer"}}})
+    async with connect("mock/script", script=(call, call, ScriptedReply(text="2"))) as client:
+        messages, made, texts = request().messages, [], []
+        for step in (1, 2, 3):
+            reply = await client.complete(ModelRequest(messages, 64, "case-0", step=step, tools=(tool,)))
+            texts.append(reply.text)
+            made += [(each.id, each.name, each.arguments) for each in reply.tool_calls]
+            said = [
+                {"id": each.id, "type": "function", "function": {"name": each.name, "arguments": each.arguments}}
+                for each in reply.tool_calls
+            ]
+            results = [{"role": "tool", "tool_call_id": each.id, "content": "1"} for each in reply.tool_calls]
+            messages = (*messages, {"role": "assistant", "content": None, "tool_calls": said}, *results)
+    assert texts == ["", "", "2"]
+    assert made == [("call_1_1", "add", '{"a":1}'), ("call_2_1", "add", '{"a":1}')]
 
 
 @pytest.mark.parametrize("reason", ["stop", "length", "content-filter", "tool-calls", "other"])
@@ -183,7 +224,8 @@ async def test_faults(connect: Connect, kind: str, type: str, retry_after: float
 @pytest.mark.parametrize("kind", ["rate_limited", "rate_limited_silently", "server_error", "timeout", "malformed"])
 async def test_retries_recover_from_faults(connect: Connect, kind: str) -> None:
     """With half of the requests failing, every call ends in its answer."""
-    pacing = Pacing(timeout=0.1 if kind == "timeout" else 30, max_retries=30)
+    patience = 1 if connect is CLIENTS["litellm"] else 0.1  # it takes a hundred times the processor time
+    pacing = Pacing(timeout=patience if kind == "timeout" else 30, max_retries=30)
     faults = Faults.model_validate({kind: 0.5, "retry_after": 0})
     async with connect("mock/echo", faults=faults, pacing=pacing) as client:
         answers = await asyncio.gather(*(with_retries(client, request(case), pacing) for case in CASES[:12]))

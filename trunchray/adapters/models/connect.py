@@ -44,17 +44,20 @@ def build_client(spec: ModelAgent, *, environ: Mapping[str, str], replay: bytes 
 def load_clients(specs: Iterable[AgentSpec]) -> None:
     """Import now what the clients of these models need: litellm takes seconds, which are no part of a model's time.
 
-    Raises:
-        UsageError: one needs what is not installed.
+    Not in a thread that runs an event loop. A model that cannot be asked here is left to whoever asks it.
     """
-    for spec in specs:
-        if (
-            providers.resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport).transport
-            == "litellm"
-        ):
-            from trunchray.adapters.models.litellm import load  # noqa: PLC0415
+    if any(_needs_litellm(spec) for spec in specs):
+        from trunchray.adapters.models.litellm import prepare  # noqa: PLC0415
 
-            load()
+        prepare()
+
+
+def _needs_litellm(spec: AgentSpec) -> bool:
+    try:
+        route = providers.resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport)
+    except UsageError:
+        return False
+    return route.transport == "litellm"
 
 
 def _mock(spec: ModelAgent, content: bytes | None) -> MockClient:

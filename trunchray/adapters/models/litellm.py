@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
@@ -54,6 +53,8 @@ _SHORTEST_SECRET = 16
 _NO_CREDENTIALS = re.compile(r"credential|api[_ ]?key|authenticat", re.IGNORECASE)
 _HOP = frozenset({"accept-encoding", "connection", "content-encoding", "content-length", "host", "transfer-encoding"})
 """Headers that belong to a connection, not to what is said over it."""
+_DROPPED = _HOP | {"location"}
+"""Of an answer: without the last one, a redirect is not followed."""
 
 
 class _Library(NamedTuple):
@@ -63,10 +64,6 @@ class _Library(NamedTuple):
     """`acompletion` without the layers around it, which log, price, cache and repeat."""
     record: Callable[[str], Any]
     """What it notes of one call of a model: nothing."""
-    client: Any
-    """Sends requests where `_Exchange` leads them."""
-    through_sdk: frozenset[str]
-    """Providers that it asks through OpenAI's library, which takes its connections from elsewhere."""
     timeout: type[Exception]
 
 
@@ -74,11 +71,9 @@ class _Library(NamedTuple):
 def load() -> _Library:
     """Import litellm, which takes seconds; without any network."""
     os.environ.update(_ENVIRONMENT)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import litellm  # noqa: PLC0415 - see above
-        from litellm.litellm_core_utils.litellm_logging import Logging  # noqa: PLC0415
-        from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: PLC0415
+    import litellm  # noqa: PLC0415 - see above
+    from litellm.litellm_core_utils.litellm_logging import Logging  # noqa: PLC0415
+    from litellm.llms.custom_httpx.http_handler import AsyncHTTPHandler  # noqa: PLC0415
 
     class Silent(Logging):
         """A record of a call that takes none."""
@@ -96,10 +91,20 @@ def load() -> _Library:
     settings.turn_off_message_logging = True
     settings.drop_params = False
     settings.num_retries = 0
+    # Every client that it makes from now on, its own and those of OpenAI's library, sends through our connections.
+    handler: Any = AsyncHTTPHandler
+    handler.create_async_transport = staticmethod(lambda *_args, **_named: _Transport())
+    handler.create_httpx_proxy_mounts = staticmethod(lambda *_args, **_named: None)
     settings.aclient_session = httpx.AsyncClient(transport=_Transport(), trust_env=False)
-    sdk = {"openai", "azure", "custom_openai", *settings.openai_compatible_providers} - {"hosted_vllm"}
-    handler = AsyncHTTPHandler(transport=_Transport(), follow_redirects=False)
-    return _Library(inspect.unwrap(settings.acompletion), record, handler, frozenset(sdk), settings.Timeout)
+    return _Library(inspect.unwrap(settings.acompletion), record, settings.Timeout)
+
+
+def prepare() -> None:
+    """Import litellm and rehearse a call, without any network: the first one costs as much time as hundreds later.
+
+    Not in a thread that runs an event loop.
+    """
+    asyncio.run(_rehearse(load()))
 
 
 class LiteLLMClient:
@@ -167,29 +172,25 @@ class LiteLLMClient:
         return self._reply(reply, exchange)
 
     def _arguments(self, request: ModelRequest, key: Key | None, library: _Library) -> dict[str, Any]:
-        asked = {**self._fixed, "messages": list(request.messages), "litellm_logging_obj": library.record(self._model)}
+        # A copy, because some adapters change what they are given; written and read, so that it is well-formed.
+        messages = json_text.parse(json_text.dump(request.messages))
+        asked = {**self._fixed, "messages": messages, "litellm_logging_obj": library.record(self._model)}
         if not self._limited:
             asked["max_tokens"] = request.max_output_tokens
         if request.tools:
             asked["tools"] = [function_of(tool) for tool in request.tools]
         if key is not None:
             asked["api_key"] = key.text
-        if self._provider not in library.through_sdk:
-            asked["client"] = library.client
         return asked
 
     def _reply(self, reply: Any, exchange: _Exchange) -> ModelReply | Refusal:
-        body: dict[str, Any] = reply.model_dump(warnings=False)
-        raw = _object(exchange.answer)
-        if "choices" in raw:  # OpenAI's protocol, in which litellm takes failures for answers
-            error = failure(raw)
+        body = _object(exchange.answer)
+        if "choices" in body:  # OpenAI's protocol, in which litellm takes some failures for answers
+            error = failure(body)
             if error is not None:
                 return read_error(error, self._redaction.message)
-            body["choices"] = body["choices"] if raw["choices"] else []
-        usage = body.get("usage") or {}
-        if not usage.get("prompt_tokens") and not usage.get("completion_tokens"):
-            body["usage"] = None  # litellm's word for a provider that did not count
-        body["id"] = raw.get("id")  # else litellm makes one up
+        else:
+            body = _translated(reply, body)
         try:
             return read_reply(body, exchange.answer.request_id if exchange.answer else None, self._redaction.answer)
         except MalformedReply as e:
@@ -253,12 +254,36 @@ class _Exchange:
             self.error = e
             raise httpx.ReadError(str(e), request=request) from e
         self.answer = answer
-        kept = [(name, value) for name, value in answer.headers.items() if name.lower() not in _HOP]
+        kept = [(name, value) for name, value in answer.headers.items() if name.lower() not in _DROPPED]
         return httpx.Response(answer.status, headers=kept, content=answer.body, request=request)
 
 
 _EXCHANGE: ContextVar[_Exchange] = ContextVar("_EXCHANGE")
 """The call that a request belongs to: litellm shares its connections between all of them."""
+
+
+class _Rehearsal(_Exchange):
+    """Answers as a provider would, and sends nothing."""
+
+    def __init__(self) -> None: ...
+
+    async def send(self, request: httpx.Request) -> httpx.Response:
+        content = [{"type": "text", "text": "x"}, {"type": "tool_use", "id": "i", "name": "n", "input": {}}]
+        body = {"id": "i", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        return httpx.Response(200, json={**body, "content": content, "usage": usage}, request=request)
+
+
+async def _rehearse(library: _Library) -> None:
+    token = _EXCHANGE.set(_Rehearsal())
+    try:
+        reply = await library.complete(
+            model="anthropic/claude", messages=[{"role": "user", "content": "x"}], api_key="none", max_tokens=1,
+            num_retries=0, max_retries=0, litellm_logging_obj=library.record("claude"),
+        )  # fmt: skip
+    finally:
+        _EXCHANGE.reset(token)
+    _translated(reply, {})
 
 
 class _Transport(httpx.AsyncBaseTransport):
@@ -267,6 +292,14 @@ class _Transport(httpx.AsyncBaseTransport):
         if exchange is None:
             raise httpx.ReadError("no model is being asked", request=request)
         return await exchange.send(request)
+
+
+def _translated(reply: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """What litellm made of a reply, without what it made up: an id, and counts of tokens that nobody counted."""
+    body: dict[str, Any] = reply.model_dump(warnings=False)
+    usage = body.get("usage") or {}
+    counted = usage.get("prompt_tokens") or usage.get("completion_tokens")
+    return {**body, "id": raw.get("id") or raw.get("responseId"), "usage": usage if counted else None}
 
 
 def _object(answer: Answer | None) -> dict[str, Any]:

@@ -5,7 +5,9 @@ Format: https://platform.openai.com/docs/api-reference/chat, and what compatible
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import JsonValue
@@ -154,7 +156,18 @@ def _calls(message: Mapping[str, Any], clean: Clean) -> tuple[RequestedCall, ...
         listed = [{"function": legacy}]
     if not isinstance(listed, list):
         raise MalformedReply("tool_calls is not a list")
-    return tuple(_call(call, place, clean) for place, call in enumerate(listed, start=1))
+    calls = [_call(call, place, clean) for place, call in enumerate(listed, start=1)]
+    return tuple(_distinct(calls))
+
+
+def _distinct(calls: list[RequestedCall]) -> list[RequestedCall]:
+    """Calls whose ids differ: a model that uses one twice must not make the provider refuse what it said itself."""
+    seen: Counter[str] = Counter()
+    out: list[RequestedCall] = []
+    for call in calls:
+        seen[call.id] += 1
+        out.append(call if seen[call.id] == 1 else replace(call, id=f"{call.id}_{seen[call.id]}"))
+    return out
 
 
 def _call(call: object, place: int, clean: Clean) -> RequestedCall:
