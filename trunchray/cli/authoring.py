@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +13,8 @@ from trunchray.cli.output import Output
 from trunchray.errors import ReleaseError
 
 if TYPE_CHECKING:
+    from collections import Counter
+
     from pydantic import JsonValue
     from rich.console import Console
 
@@ -63,12 +65,13 @@ def compile_(
     Example: trunchray compile benchmarks/arithmetic --out s3://bucket/releases
     """
     from trunchray.frontends.benchmark.compiler import compile_to
+    from trunchray.frontends.benchmark.preview import kinds
 
     output = Output(as_json=json)
     stored = compile_to(path, writable(out), config=config)
     for warning in stored.release.warnings:
         output.warn(str(warning))
-    output.result(_described(stored), lambda console: _show_release(console, stored, _kinds(stored)))
+    output.result(_described(stored), lambda console: _show_release(console, stored, kinds(stored.cases())))
 
 
 def inspect(
@@ -82,16 +85,18 @@ def inspect(
 
     Example: trunchray inspect benchmarks/arithmetic --cases
     """
+    from trunchray.cli.opening import release_at
     from trunchray.cli.screen import one_line
+    from trunchray.frontends.benchmark.preview import kinds
 
     output = Output(as_json=json)
-    stored = _open(target)
-    value, kinds = _described(stored), _kinds(stored)
+    stored = release_at(target, compiled_to="memory://trunchray-inspect")
+    value, graded_by = _described(stored), kinds(stored.cases())
     if cases:
         value["case_list"] = [case.model_dump(mode="json", by_alias=True) for case in stored.cases()]
 
     def show(console: Console) -> None:
-        _show_release(console, stored, kinds)
+        _show_release(console, stored, graded_by)
         for case in stored.cases() if cases else ():
             graded = ", ".join(check.kind for check in case.checks.values())
             console.print(f"{case.id}  [{graded}]  {one_line(case.input.prompt, 100)}")
@@ -116,19 +121,6 @@ def verify(
     output.result({"release": release, "ok": True}, lambda console: console.print(f"{release}: whole"))
 
 
-def _open(target: str) -> StoredRelease:
-    """A stored release, or one made in memory from a repository."""
-    from trunchray.adapters.releases import open_release
-    from trunchray.adapters.store import Store
-    from trunchray.frontends.benchmark.checkout import is_git_address
-
-    if not is_git_address(target) and ("://" in target or Store(target).exists("release.json")):
-        return open_release(target)
-    from trunchray.frontends.benchmark.compiler import compile_to
-
-    return compile_to(target, "memory://trunchray-inspect")
-
-
 def _described(stored: StoredRelease) -> dict[str, JsonValue]:
     release = stored.release
     return {
@@ -142,25 +134,10 @@ def _described(stored: StoredRelease) -> dict[str, JsonValue]:
     }
 
 
-def _show_release(console: Console, stored: StoredRelease, kinds: dict[str, Counter[str]]) -> None:
-    from trunchray.cli.screen import figures
+def _show_release(console: Console, stored: StoredRelease, kinds: Mapping[str, Counter[str]]) -> None:
+    from trunchray.cli.preview import show_evals
 
-    release = stored.release
-    console.print(f"{release.title} {release.version}")
-    table = figures("eval", "cases")
-    table.add_column("graded by")
-    for entry in release.evals:
-        graded = ", ".join(f"{kind} {n:,}" for kind, n in kinds[entry.id].most_common())
-        table.add_row(entry.id, f"{entry.cases:,}", graded)
-    console.print(table)
-    console.print(f"digest   {release.digest}")
+    show_evals(console, stored.release, kinds)
+    console.print(f"digest   {stored.release.digest}")
     if not stored.uri.startswith("memory://"):
         console.print(f"release  {stored.uri}")
-
-
-def _kinds(stored: StoredRelease) -> dict[str, Counter[str]]:
-    """How many cases of each eval are graded by which kind of check; reads, and so checks, all cases."""
-    kinds: dict[str, Counter[str]] = {}
-    for case in stored.cases():
-        kinds.setdefault(case.eval_id, Counter()).update(check.kind for check in case.checks.values())
-    return kinds

@@ -10,9 +10,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trunchray.adapters.releases import StoredRelease, open_release
+from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.sandbox.launcher import Requirement, require
 from trunchray.adapters.store import Store
+from trunchray.cli.opening import is_release, release_at
 from trunchray.cli.options import writable
 from trunchray.core.budget import Budget
 from trunchray.core.digest import sha256
@@ -23,7 +24,6 @@ from trunchray.engine.run import Observer
 from trunchray.engine.spending import Spending
 from trunchray.errors import UsageError
 from trunchray.frontends.benchmark.checkout import is_git_address
-from trunchray.frontends.benchmark.compiler import compile_to
 from trunchray.frontends.run_config import (
     ModelConfig,
     PoolName,
@@ -179,17 +179,13 @@ def chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelCon
 
 
 def _release(location: str, out: str) -> StoredRelease:
-    """The release at a location; a repository is compiled to `<out>/.releases` first."""
-    if is_git_address(location):
-        return compile_to(location, f"{out}/.releases")
-    store = Store(location)
-    if "://" in location or store.exists("release.json"):
-        return open_release(location)
-    if not Path(location).exists():
-        raise UsageError(f"{location!r} is neither a run config (.yaml), nor a release, nor a folder")
-    if store.exists("run.json"):
-        raise UsageError(f"{location!r} is a run; to continue it, give the config that it was started with")
-    return compile_to(Path(location), f"{out}/.releases")
+    """The release at a location; a benchmark is compiled to `<out>/.releases`, where it stays if the run is refused."""
+    if not is_git_address(location) and not is_release(location):
+        if not Path(location).exists():
+            raise UsageError(f"{location!r} is neither a run config (.yaml), nor a release, nor a folder")
+        if Store(location).exists("run.json"):
+            raise UsageError(f"{location!r} is a run; to continue it, give the config that it was started with")
+    return release_at(location, compiled_to=f"{out}/.releases")
 
 
 def _note_small(selection: Selection, release: StoredRelease, note: Callable[[str], None]) -> None:

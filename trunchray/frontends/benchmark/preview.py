@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
 from pydantic import JsonValue
 
 from trunchray.adapters.releases import CaseTable
+from trunchray.core.case import Case
 from trunchray.frontends.benchmark.compiler import Compiled
 
 
 def preview(compiled: Compiled) -> dict[str, JsonValue]:
     """A compiled benchmark as one JSON value: evals, tools, evaluators, transformers, warnings and the digest."""
     release = compiled.release
-    graded = kinds(compiled.cases)
+    graded = kinds(CaseTable(compiled.cases))
     return {
         "title": release.title,
         "version": release.version,
@@ -40,9 +42,9 @@ def preview(compiled: Compiled) -> dict[str, JsonValue]:
     }
 
 
-def kinds(cases: bytes) -> dict[str, Counter[str]]:
+def kinds(cases: Iterable[Case]) -> dict[str, Counter[str]]:
     """How many checks of each kind an eval's cases have, by eval id."""
     found: dict[str, Counter[str]] = {}
-    for case in CaseTable(cases):
+    for case in cases:
         found.setdefault(case.eval_id, Counter()).update(check.kind for check in case.checks.values())
     return found
