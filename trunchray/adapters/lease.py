@@ -25,8 +25,8 @@ from trunchray.core.lease import HEARTBEAT, STALE, Lease
 from trunchray.errors import Interrupted, StoreError, UsageError
 
 _NAME, _CLAIMS = "lease.json", "claims"
-SURE = timedelta(seconds=1)
-"""How long a look at the claims holds good."""
+SURE = HEARTBEAT
+"""How long a look at the claims holds good: whoever sleeps for less is not passed as stale."""
 SETTLE = 3.0
 """Seconds after which a claim is looked at again, on stores that let two create the same object."""
 
@@ -93,17 +93,18 @@ class HeldLease:
         Raises:
             Interrupted: somebody took it over.
         """
-        self._checked = self._now()
+        now = self._now()
         for epoch in (self.lease.epoch, self.lease.epoch + 1):
             if (later := self._rival(epoch)) is not None:
                 raise Interrupted(f"this run is now driven by {later}; nothing is lost, this process stops")
+        self._checked = now
 
     def release(self) -> None:
         """Let the next driver in at once; when that cannot be stored, the lease ends by itself."""
         left = _body(self.lease.model_copy(update={"heartbeat": self._now() - 2 * STALE}))
         with suppress(StoreError, Interrupted):
             self._store.write(_claim_path(self.lease.epoch), left)
-            self.check()
+            self.confirm()
             self._store.write(_NAME, left)
 
     def _claim(self, sleep: Callable[[float], None]) -> bool:

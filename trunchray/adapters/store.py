@@ -207,13 +207,11 @@ class Store:
             return self._holds(path, content)
         if not self._manners.conditional and self.exists(path):
             return self._holds(path, content)
-        if self._put_new(path, content) and self._manners.conditional:
-            return True
-        ours = self._holds(path, content)
-        if ours and self._manners.conditional is None:
+        done = self._put_new(path, content)
+        if done and self._manners.conditional is None:
             # The same again has to be refused. A store that does it nevertheless has changed nothing by it.
             self._manners.conditional = not self._put_new(path, content)
-        return ours
+        return (done and bool(self._manners.conditional)) or self._holds(path, content)
 
     def _put_new(self, path: str, content: bytes) -> bool:
         """Try to create an object; True when the store says that it did."""
