@@ -10,8 +10,10 @@ import pytest
 
 from support.packages import EVAL, HASHES, MANIFEST, VERSIONS, benchmark, package_lock, write
 from trunchray.errors import AuthoringError
+from trunchray.frontends.benchmark.batch import ExportJob
 from trunchray.frontends.benchmark.compiler import compile_benchmark
 from trunchray.frontends.benchmark.dependencies.install import install
+from trunchray.frontends.benchmark.exports import export
 from trunchray.frontends.benchmark.site import locate
 from trunchray.frontends.benchmark.staging import staged
 
@@ -142,6 +144,37 @@ def test_the_second_compilation_needs_no_network(make, cache, monkeypatch):
     entry.write_bytes(entry.read_bytes()[:-600])
     with pytest.raises(AuthoringError, match=r"package-lock.json: its packages cannot be installed: .*127\.0\.0\.1:9"):
         compile_benchmark(make("third", package_lock__json=package_lock()))
+
+
+TRANSFORMER = """import has from "has";
+export default {
+  name: "rows",
+  transform: ({ sources }) =>
+    sources.rows.content.trim().split("\\n").map((line) => JSON.parse(line)).filter((row) => has(row, "q"))
+      .map(({ q }, n) => ({ id: `row.${n}`, prompt: q })),
+};
+"""
+
+
+def test_transformers_import_locked_packages(make, cache, monkeypatch):
+    """What a transformer imports is installed as well, for a compilation and for an export, once for both."""
+    folder = make(package_lock__json=package_lock())
+    write(
+        folder,
+        {
+            "transformers/rows.ts": TRANSFORMER,
+            "data/rows.jsonl": '{"q":"One?"}\n{"a":1}\n{"q":"Two?"}\n',
+            "evals/a.ts": 'export default { id: "a", evaluate: { kind: "non_empty" }, cases: { '
+            'transformer: "../transformers/rows.ts", sources: { rows: "../data/rows.jsonl" } } };',
+        },
+    )
+    release = compile_benchmark(folder).release
+    assert (release.cases.count, release.dependencies.state) == (2, "locked")
+    assert [made.case_count for made in release.transformers] == [2]
+    monkeypatch.setenv("NPM_CONFIG_REGISTRY", CLOSED)
+    job = ExportJob(id="x", transformer="transformers/rows.ts", sources={"rows": "data/rows.jsonl"}, output="out.jsonl")
+    assert export(job, folder).case_count == 2
+    assert (folder / "out.jsonl").read_text() == '{"id":"row.0","prompt":"One?"}\n{"id":"row.1","prompt":"Two?"}\n'
 
 
 def test_two_places_users_time_zones_and_locales_give_one_digest(tmp_path, cache):
