@@ -39,6 +39,16 @@ def test_stored_rows_of_an_unfinished_shard_are_held():
     assert (progress.counted, progress.held, progress.snapshot({}).rows) == (5, 0, 5)
 
 
+def test_rows_known_to_be_stored_are_held_until_their_shard_is_in_work():
+    """A command that goes on from them shows them from the start, and each shard is still counted once."""
+    first, second, *_ = [shard.id for shard in PLAN.shards if shard.agent.name == "a"]
+    stored = {first: Counts(passed=2, cost=20), second: Counts(passed=1), "stranger": Counts(passed=9)}
+    progress = Progress(PLAN, {second: receipt(second, passed=5, cost=50)}, stored)
+    assert (progress.counted, progress.held) == (5, 2)
+    assert progress.snapshot({}).spent.cost == 70
+    assert progress.snapshot({first: (Counts(passed=3, cost=30), 1)}).spent.cost == 80
+
+
 def test_commits_of_another_plan_are_left_out():
     """A folder may hold shards that this plan does not have; they are not this run's rows."""
     progress = Progress(PLAN, {"stranger": receipt("stranger", passed=9)})

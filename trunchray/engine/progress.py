@@ -56,7 +56,10 @@ class Snapshot(Frozen):
 class Progress:
     """Adds up receipts and the workers' own counts, each shard once."""
 
-    def __init__(self, plan: Plan, committed: Mapping[str, Receipt]) -> None:
+    def __init__(
+        self, plan: Plan, committed: Mapping[str, Receipt], stored: Mapping[str, Counts] | None = None
+    ) -> None:
+        """`stored` counts, by shard, rows that are known to be stored and that no commit lists."""
         self._run_id = plan.spec.run_id
         self._agent_of = {shard.id: shard.agent.name for shard in plan.shards}
         self._planned = dict.fromkeys((agent.name for agent in plan.spec.agents), 0)
@@ -64,7 +67,7 @@ class Progress:
             self._planned[shard.agent.name] += len(shard.case_ids)
         self._settled = dict.fromkeys(self._planned, Counts())
         self._replaced = dict.fromkeys(self._planned, Spend())
-        self._held: dict[str, Counts] = {}
+        self._held = {shard: counts for shard, counts in (stored or {}).items() if shard in self._agent_of}
         for receipt in committed.values():
             self.settle(receipt)
         self._resumed = self.counted

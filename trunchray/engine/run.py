@@ -94,7 +94,9 @@ class Run:
     """One command's drive of a run: everything owed is run and committed, then everything counted is reported.
 
     `wanted` names the agents to run; others of the plan are only reported. Setting `stop` ends the run early: what is
-    finished is kept, and the same command goes on from there. `clock` counts seconds from anywhere.
+    finished is kept, and the same command goes on from there. `stored` counts, by shard, rows that are known to be
+    stored without a commit. Of the `closed` agents nothing is run, for the reason given. `clock` counts seconds from
+    anywhere.
     """
 
     def __init__(
@@ -107,6 +109,8 @@ class Run:
         wanted: Collection[str],
         observer: Observer,
         stop: Flag,
+        stored: Mapping[str, Counts] | None = None,
+        closed: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._folder, self._lease = plan, folder, lease
@@ -115,7 +119,7 @@ class Run:
         self._stop, self._clock = stop, clock
         self._progress = Progress(plan, {})
         self._warned: set[str] = set()
-        self._closed: dict[str, str] = {}
+        self._closed, self._stored = dict(closed or {}), stored or {}
         self._look_due = self._snapshot_due = float("-inf")
 
     def __call__(self) -> Report:
@@ -159,14 +163,16 @@ class Run:
 
     def _run(self, committed: Mapping[str, Receipt]) -> None:
         """Run the wanted shards that are not among the committed ones."""
-        self._progress = Progress(self._plan, committed)
+        self._progress = Progress(self._plan, committed, self._stored)
         owed = [
             (shard.id, shard.agent.name)
             for shard in self._plan.shards
-            if shard.id not in committed and shard.id in self._may_run
+            if shard.id not in committed and shard.id in self._may_run and shard.agent.name not in self._closed
         ]
         if owed and not self._stop.is_set():
             self._dispatch(owed)
+        elif self._closed:
+            self._show(self._progress.snapshot({}), store=True)
 
     def _repair(self, damaged: Mapping[str, list[str]]) -> None:
         """Stored rows that are gone or damaged are owed again."""
@@ -242,9 +248,12 @@ class Run:
         self._lease.beat()
         standing = pool.standing()
         self._close_lanes(ledger, standing)
-        snapshot = self._progress.snapshot(pool.progress(), standing, datetime.now(UTC))
+        self._show(self._progress.snapshot(pool.progress(), standing, datetime.now(UTC)), store=last)
+
+    def _show(self, snapshot: Snapshot, *, store: bool) -> None:
+        """Tell who looks on, and those who read the folder when that is due."""
         self._observer.progress(snapshot)
-        if self._clock() >= self._snapshot_due or last:
+        if self._clock() >= self._snapshot_due or store:
             self._snapshot_due = self._clock() + PROGRESS_EVERY
             self._folder.write_progress(snapshot.model_dump(mode="json"))
 

@@ -17,7 +17,7 @@ from trunchray.core.agent import ModelAgent
 from trunchray.core.budget import Budget, Purse, Spend, total
 from trunchray.core.estimate import ModelEstimate, Size, expected_trial, from_rows, from_sizes, size
 from trunchray.core.plan import Plan
-from trunchray.core.receipt import Mark, Receipt
+from trunchray.core.receipt import Counts, Mark, Receipt
 from trunchray.engine.aggregate import counting_commits
 from trunchray.errors import StoreError, UsageError
 
@@ -68,6 +68,8 @@ class Paid:
     rows: int = 0
     """Trials that need not be run any more."""
     sample: list[Spend] = field(default_factory=list[Spend])
+    stored: dict[str, Counts] = field(default_factory=dict[str, Counts])
+    """By shard, the rows that no commit lists."""
 
     def learn(self, marks: Iterable[Mark]) -> None:
         """Take rows into the sample, but for errors that came before anything was paid."""
@@ -91,6 +93,7 @@ def read_paid(plan: Plan, folder: RunFolder) -> dict[str, Paid]:
             of.rows += receipt.counts.rows - receipt.counts.retryable
         else:
             of.rows += sum(not mark.retryable for mark in newest)
+            of.stored |= {shard.id: Counts.of(newest)} if rows else {}
     for shard, rows in _marks(folder, _samples(plan, commits)).items():
         paid[agent_of[shard]].learn(dict(rows).values())
     return paid
@@ -98,40 +101,53 @@ def read_paid(plan: Plan, folder: RunFolder) -> dict[str, Paid]:
 
 def estimate(plan: Plan, folder: RunFolder, release: StoredRelease, pilot: int | None = None) -> list[ModelEstimate]:
     """For each model of the plan, what the trials that it owes will cost; of a `pilot`, no more than so many in all."""
+    planned = len(plan.evals) * plan.spec.attempts
+    all_of_them = planned if pilot is None else min(planned, pilot)
     paid = read_paid(plan, folder)
-    return _estimates(plan, release, paid, pilot)
+    return _estimates(plan, release, paid, {name: max(0, all_of_them - of.rows) for name, of in paid.items()})
 
 
-def fill_purse(plan: Plan, folder: RunFolder, release: StoredRelease, spending: Spending) -> Purse | None:
-    """The purse of a command that goes on with the run, after what its stored rows have cost; None without limits."""
-    if not spending.limited:
-        return None
-    paid = read_paid(plan, folder)
-    return Purse(
-        spending.whole,
-        spending.each,
-        spent={name: of.spent for name, of in paid.items()},
-        expected={one.name: expected_trial(one) for one in _estimates(plan, release, paid)},
-        trials=None
-        if spending.pilot is None
-        else {name: max(0, spending.pilot - of.rows) for name, of in paid.items()},
-    )
+@dataclass(frozen=True)
+class Account:
+    """What a command that is limited goes on from: its purse, and rows that are stored but not committed, by shard."""
+
+    purse: Purse | None = None
+    stored: Mapping[str, Counts] = field(default_factory=dict[str, Counts])
+
+    @classmethod
+    def open(cls, plan: Plan, folder: RunFolder, release: StoredRelease, spending: Spending) -> Account:
+        """Read what the run has cost; nothing is read when nothing is limited."""
+        if not spending.limited:
+            return cls()
+        paid = read_paid(plan, folder)
+        one_each = _estimates(plan, release, paid, dict.fromkeys(paid, 1))
+        purse = Purse(
+            spending.whole,
+            spending.each,
+            spent={name: of.spent for name, of in paid.items()},
+            expected={one.name: expected_trial(one) for one in one_each},
+            trials=None if spending.pilot is None else {name: spending.pilot - of.rows for name, of in paid.items()},
+        )
+        return cls(purse, {shard: counts for of in paid.values() for shard, counts in of.stored.items()})
+
+    def closed(self, agents: Iterable[str]) -> dict[str, str]:
+        """Those of the agents that may begin nothing from the start, and why."""
+        found = self.purse.exhausted() if self.purse else {}
+        return {name: found[name] for name in agents if name in found}
 
 
 def _estimates(
-    plan: Plan, release: StoredRelease, paid: Mapping[str, Paid], pilot: int | None = None
+    plan: Plan, release: StoredRelease, paid: Mapping[str, Paid], trials: Mapping[str, int]
 ) -> list[ModelEstimate]:
-    planned = len(plan.evals) * plan.spec.attempts
     sizes: list[Size] = []
     found: list[ModelEstimate] = []
     for agent in plan.spec.agents:
-        of = paid[agent.name]
-        owed = (planned if pilot is None else min(planned, pilot)) - of.rows
-        if len(of.sample) >= 2:
-            found.append(from_rows(agent, of.sample, max(0, owed)))
+        sample = paid[agent.name].sample
+        if len(sample) >= 2:
+            found.append(from_rows(agent, sample, trials[agent.name]))
         else:
             sizes = sizes or _sizes(plan, release)
-            found.append(from_sizes(agent, sizes, max(0, owed)))
+            found.append(from_sizes(agent, sizes, trials[agent.name]))
     return found
 
 
