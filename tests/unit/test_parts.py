@@ -97,3 +97,22 @@ def test_what_is_not_a_part_is_refused(damage: str):
         content = bytearray(sink.getvalue().to_pybytes())
     with pytest.raises(StoreError):
         parts.decode(bytes(content))
+
+
+def test_a_shard_may_hold_more_than_one_array_does():
+    """Rows are picked from a shard whose texts are more than 2 GiB together, without copying them."""
+    large = pa.array(["x" * 50_000_000])
+    (row,) = parts.decode(parts.encode([parts.row(result(), release_digest="r", versions="{}")])).to_batches()
+    place = parts.SCHEMA.get_field_index("output")
+    keys = [f"k{number}" for number in range(50)]
+    tables = [
+        pa.Table.from_batches([row])
+        .set_column(place, parts.SCHEMA.field("output"), large)
+        .set_column(0, parts.SCHEMA.field("trial_key"), pa.array([key]))
+        for key in keys
+    ]
+    before = pa.total_allocated_bytes()
+    chosen = parts.choose(tables, keys[::-1])
+    assert chosen.column("trial_key").to_pylist() == keys[::-1]
+    assert chosen.nbytes > 2**31
+    assert pa.total_allocated_bytes() - before < 2**20

@@ -81,6 +81,9 @@ ROW_GROUP = 8192
 GROUP_BYTES = 64_000_000
 """Bytes in memory after which a row group ends early."""
 
+TAKEN_AT_ONCE = 1 << 30
+"""Bytes in memory up to which the rows of a shard are picked by copying them."""
+
 _REPEATED: Any = [  # pyarrow infers `bool` from the defaults of the parameters that take these names
     "release_digest",
     "eval_id",
@@ -177,7 +180,11 @@ def choose(tables: Sequence[Rows], keys: Sequence[str]) -> Rows:
         return SCHEMA.empty_table()
     rows = pa.concat_tables(tables)
     last = {key: place for place, key in enumerate(_keys(rows))}
-    return rows.take(pa.array([last[key] for key in keys if key in last], pa.int64()))
+    places = [last[key] for key in keys if key in last]
+    if rows.nbytes <= TAKEN_AT_ONCE or not places:
+        return rows.take(pa.array(places, pa.int64()))
+    # `take` joins a column into one array, and one array holds no more than 2 GiB of text.
+    return pa.concat_tables([rows.slice(place, 1) for place in places])
 
 
 def counted(table: Rows) -> Iterator[CountedRow]:
