@@ -62,6 +62,46 @@ async def test_prompts_become_messages() -> None:
     assert provider.seen[1].messages == ({"role": "user", "content": "hi"},)
 
 
+@pytest.mark.parametrize(
+    ("placement", "messages"),
+    [
+        ("developer", ({"role": "developer", "content": "Be brief."}, {"role": "user", "content": "2 + 2?"})),
+        ("user", ({"role": "user", "content": "Be brief.\n\n2 + 2?"},)),
+    ],
+)
+async def test_system_prompts_go_where_the_model_takes_them(placement: str, messages: tuple[object, ...]) -> None:
+    """Some models take them from a developer only, and some only before the prompt; without one nothing changes."""
+    provider = Provider([ModelReply("4"), ModelReply("4")])
+    asking = agent(provider, system_prompt=placement)
+    await asking.run(CASE, case_id="sum", attempt=1)
+    await asking.run(CaseInput(prompt="hi"), case_id="hi", attempt=1)
+    assert provider.seen[0].messages == messages
+    assert provider.seen[1].messages == ({"role": "user", "content": "hi"},)
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "dollars"),
+    [
+        (Price(input=2, output=10), Usage(input_tokens=1000, output_tokens=100, cached_input_tokens=900), 0.003),
+        (
+            Price(input=2, output=10, cached_input=0.5),
+            Usage(input_tokens=1000, output_tokens=100, cached_input_tokens=900),
+            0.00165,
+        ),
+        (
+            Price(input=2, output=10, reasoning=20),
+            Usage(input_tokens=1000, output_tokens=100, reasoning_tokens=50),
+            0.0035,
+        ),
+        (Price(input=2, output=10, cached_input=0), Usage(input_tokens=5, output_tokens=0, cached_input_tokens=9), 0),
+        (Price(input=2, output=10), Usage(output_tokens=100), None),
+    ],
+)
+def test_prices(price: Price, usage: Usage, dollars: float | None) -> None:
+    """Kept input and thoughts cost what the price says, or as much as the rest; uncounted tokens are unknown."""
+    assert price.cost(usage) == (None if dollars is None else pytest.approx(dollars))
+
+
 async def test_trace_tells_what_happened() -> None:
     """Answer, usage, cost, identity and times of a call that needed one retry."""
     usage = Usage(input_tokens=1000, output_tokens=100)

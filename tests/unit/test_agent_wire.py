@@ -40,6 +40,13 @@ def test_params_override_the_limit(name: str) -> None:
     assert {key: value for key, value in sent.items() if key.startswith("max")} == {name: 5}
 
 
+def test_extra_bodies_are_unpacked() -> None:
+    """What a configuration for another library holds in extra_body stands among the fields, a limit too."""
+    body = written({"temperature": 0, "extra_body": {"top_k": 5, "max_tokens": 9}})
+    assert (body["temperature"], body["top_k"], body["max_tokens"]) == (0, 5, 9)
+    assert "extra_body" not in body
+
+
 def test_tools_are_function_definitions() -> None:
     """Each tool is sent with its description and schema."""
     schema: dict[str, Any] = {"type": "object", "properties": {"a": {"type": "number"}}}
@@ -126,11 +133,28 @@ def test_tool_calls_keep_raw_arguments() -> None:
             Usage(input_tokens=9, cached_input_tokens=8, reasoning_tokens=7),
         ),
         ([], Usage()),
+        # xAI counts thoughts apart from the output, as its total says; everybody else as part of it.
+        (
+            {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 17}
+            | {"completion_tokens_details": {"reasoning_tokens": 5}},
+            Usage(input_tokens=10, output_tokens=7, reasoning_tokens=5),
+        ),
+        (
+            {"prompt_tokens": 10, "completion_tokens": 7, "total_tokens": 17}
+            | {"completion_tokens_details": {"reasoning_tokens": 5}},
+            Usage(input_tokens=10, output_tokens=7, reasoning_tokens=5),
+        ),
     ],
 )
 def test_usage(raw: Any, usage: Usage) -> None:
     """What the provider does not say, or what cannot be a number of tokens, is None, never 0."""
     assert read_reply({"choices": [{"message": {"content": ""}}], "usage": raw}, None, str).usage == usage
+
+
+def test_ids_of_calls_differ() -> None:
+    """A model that uses an id twice must not make the provider refuse what it said itself."""
+    calls = [{"id": "c", "function": {"name": "f", "arguments": str(number)}} for number in range(3)]
+    assert [call.id for call in reply({"tool_calls": calls}).tool_calls] == ["c", "c_2", "c_3"]
 
 
 def test_identity() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing
+from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing, Price
 from trunchray.core.plan import keys_digest, make_plan
 from trunchray.core.run import RunSpec, Selection, default_run_id, extend
 from trunchray.core.trial import trial_key
@@ -37,6 +37,10 @@ def test_what_is_not_asked_of_the_model_is_not_identity():
     assert ModelAgent.model_validate(same.model_dump()).digest == A.digest
     assert ModelAgent(name="a", model="mock/echo", limits=Limits(max_steps=3)).digest != A.digest
     assert ModelAgent(name="a", model="mock/echo", params={"temperature": 0.5}).digest != A.digest
+    several = A.model_copy(update={"transport": "openai", "api_key_env": ("A", "B"), "price": Price(input=1, output=1)})
+    assert ModelAgent.model_validate(several.model_dump()).digest == A.digest
+    assert ModelAgent(name="a", model="mock/echo", headers={"X-Beta": "1"}).digest != A.digest
+    assert ModelAgent(name="a", model="mock/echo", system_prompt="user").digest != A.digest
 
 
 def test_every_trial_is_planned_once():

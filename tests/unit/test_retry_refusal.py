@@ -18,6 +18,38 @@ def read(status: int, body: Any = b"", headers: dict[str, str] | None = None) ->
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 8192 tokens. However, you requested 9000 tokens",  # OpenAI, vLLM
+        "the request exceeds the available context size. try increasing the context size",  # llama.cpp
+        "The input (9000 tokens) is longer than the model's context length (8192 tokens).",  # SGLang
+        "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",  # Mistral
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000",  # Together
+        "prompt is too long: 208310 tokens > 200000 maximum",  # Anthropic
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",  # Gemini
+        "Input is too long for requested model.",  # Bedrock
+        "too many tokens: total number of tokens in the prompt cannot exceed 4081",  # Cohere
+    ],
+)
+def test_prompts_that_are_too_long(message: str) -> None:
+    """Each server has its own words for it."""
+    assert read(400, {"error": {"message": message}}).type == "context_length"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Invalid 'max_tokens': integer below minimum value.",
+        "max_tokens is too large: 99999. This model supports at most 16384 completion tokens",
+        "Unrecognized request argument supplied: input_tokens",
+    ],
+)
+def test_other_words_about_tokens(message: str) -> None:
+    """A bad parameter is not a prompt that is too long."""
+    assert read(400, {"error": {"message": message}}).type == "bad_request"
+
+
+@pytest.mark.parametrize(
     ("status", "error", "type", "retryable"),
     [
         (302, {}, "redirected", False),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trunchray.core.agent import Faults, Latency, Limits, Mock
+from trunchray.core.agent import Faults, Latency, Limits, Mock, Price
 from trunchray.core.digest import sha256
 from trunchray.errors import UsageError
 from trunchray.frontends.run_config import (
@@ -179,6 +179,21 @@ def test_bad_values(field: str, message: str, tmp_path: Path):
         ("id: openai/x, params: {messages: []}", "params may not set messages; for several answers use attempts"),
         ("id: openai/x, params: [1]", "models[0].params: must be a mapping (got [1])"),
         ("id: openai/x, price: {input: 1}", "models[0].price.output: is missing"),
+        ("id: openai/x, api_key_env: [A, sk-proj]", "models[0].api_key_env: names an environment variable"),
+        ("id: openai/x, api_key_env: [A, A]", "models[0].api_key_env: names a variable twice"),
+        ("id: openai/x, api_key_env: 5", "models[0].api_key_env: must be a list (got 5)"),
+        ("id: openai/x, transport: http", "models[0].transport: must be 'auto', 'openai' or 'litellm' (got 'http')"),
+        ("id: nope/x, transport: litellm", "models[0]: model 'nope/x': litellm knows no provider 'nope'"),
+        ("id: azure/x", "models[0]: model 'azure/x' needs the base_url of its resource"),
+        ("id: openai/x, api_version: '1'", "models[0]: model 'openai/x': api_version is for models of azure"),
+        (
+            "id: openai/x, headers: {Authorization: Bearer}",
+            "headers are stored with the run, so 'Authorization' may not",
+        ),
+        ("id: openai/x, headers: {X: 1}", "models[0].headers.X: must be text, in quotes (got 1)"),
+        ("id: openai/x, params: {extra_body: {n: 2}}", "params may not set n; for several answers use attempts"),
+        ("id: openai/x, params: {extra_body: 2}", "params.extra_body must be a mapping"),
+        ("id: openai/x, system_prompt: assistant", "models[0].system_prompt: must be 'system', 'developer' or 'user'"),
         ("id: openai/x, price: {input: -1, output: 0}", "models[0].price.input: must be greater than or equal to 0"),
         ("id: openai/x, pacing: {max_in_flight: 0}", "models[0].pacing.max_in_flight: must be greater than or equal"),
         ("id: openai/x, pacing: {timeout: 0}", "models[0].pacing.timeout: must be greater than 0 (got 0)"),
@@ -373,3 +388,45 @@ def test_a_run_may_insist_on_walls_around_author_code(tmp_path: Path):
     (line,) = refused(tmp_path, config + "sandbox: {requires: landlock}")
     assert "sandbox.requires: unknown key" in line
     assert "require" in line
+
+
+def test_how_a_model_is_asked(tmp_path: Path):
+    """The agent says the way, the keys and the system prompt's role; a list price is looked up, one given is kept."""
+    claude = read_model(tmp_path, "id: anthropic/claude-3-5-haiku, headers: {X-Team: a}, system_prompt: user")
+    azure = read_model(
+        tmp_path,
+        "id: azure/gpt, base_url: 'https://n.openai.azure.com', api_version: 2024-10-21, api_key_env: [A, B]"
+        ", price: {input: 1, output: 2, cached_input: 0.5}",
+    )
+    mini = read_model(tmp_path, "id: openai/gpt-4o-mini")
+    agents = build_agents([claude, azure, mini], {}, limits=SomeLimits(), release_limits=Limits())
+    assert [(agent.transport, agent.api_key_env) for agent in agents] == [
+        ("litellm", "ANTHROPIC_API_KEY"),
+        ("openai", ("A", "B")),
+        ("openai", "OPENAI_API_KEY"),
+    ]
+    assert (agents[0].base_url, agents[0].headers, agents[0].system_prompt) == (None, {"X-Team": "a"}, "user")
+    assert agents[1].base_url == "https://n.openai.azure.com/openai/deployments/gpt?api-version=2024-10-21"
+    assert agents[1].price == Price(input=1, output=2, cached_input=0.5)
+    assert agents[2].price
+    assert (agents[2].price.input, (agents[2].price.source or "")[:8]) == (0.15, "litellm ")
+
+
+def test_quotas_of_several_keys(tmp_path: Path):
+    """With quota_per_key, each key brings the whole quota; what a model may have in flight stays its own."""
+    config = read(
+        tmp_path,
+        "release: r\nquotas: {q: {requests_per_minute: 10, max_in_flight: 4}}\nmodels:\n"
+        "- {id: openai/x, name: a, api_key_env: [A, B], quota_per_key: true, quota: q}\n"
+        "- {id: openai/x, name: b, api_key_env: [A, B], quota_per_key: true, pacing: {tokens_per_minute: 100}}\n"
+        "- {id: openai/x, name: c, api_key_env: [A, B], pacing: {tokens_per_minute: 100}}\n"
+        "- {id: openai/x, name: d, api_key_env: [A, B], quota: q}\n",
+    )
+    more = {"limits": SomeLimits(), "release_limits": Limits(), "quotas": config.quotas}
+    a, b, c = build_agents(config.models[:3], {}, **more)
+    assert a.quota
+    assert (a.quota.requests_per_minute, a.quota.tokens_per_minute, a.quota.max_in_flight) == (20, None, 8)
+    assert (b.pacing.tokens_per_minute, b.pacing.max_in_flight) == (200, c.pacing.max_in_flight)
+    assert c.pacing.tokens_per_minute == 100
+    with pytest.raises(UsageError, match=r"models 'a' and 'd' share quota 'q'.*quota of its own"):
+        build_agents(config.models, {}, **more)

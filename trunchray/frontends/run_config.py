@@ -115,7 +115,7 @@ class ModelConfig(Frozen):
     @field_validator("api_key_env", mode="before")
     @classmethod
     def _one_or_several(cls, value: Any) -> Any:
-        return (value,) if isinstance(value, str) else value
+        return (value,) if isinstance(value, str) else tuple(value) if isinstance(value, list) else value
 
     @field_validator("api_key_env")
     @classmethod

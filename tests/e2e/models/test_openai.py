@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 from aiohttp import web
 
-from trunchray.adapters.models.base import ModelReply, ModelRequest
+from support.endpoint import KEY, REQUEST, Handler, answering, client, endpoint
+from trunchray.adapters.models.base import ModelReply
 from trunchray.adapters.models.http import MAX_BODY
 from trunchray.adapters.models.keys import Key
 from trunchray.adapters.models.openai import OpenAIClient
@@ -22,47 +23,48 @@ from trunchray.core.agent import ModelAgent, Pacing
 from trunchray.core.trial import Usage
 from trunchray.errors import ProviderError, UsageError
 
-KEY = "sk-very-secret-0123456789"
-REQUEST = ModelRequest(({"role": "user", "content": "hi"},), 64, "case-1")
 OK: dict[str, Any] = {"choices": [{"message": {"content": "hello"}, "finish_reason": "stop"}]}
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+class Listening:
+    """Notes what it is asked; refuses the keys in `refused` with their status."""
+
+    def __init__(self, refused: Mapping[str, int] | None = None) -> None:
+        self._refused = refused or {}
+        self.paths: list[str] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.bodies: list[Any] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self.paths.append(request.path_qs)
+        self.headers.append(request.headers)
+        self.bodies.append(await request.json())
+        status = self._refused.get(request.headers.get("Authorization", ""), 200)
+        return web.json_response(OK if status == 200 else {"error": {"message": "no"}}, status=status)
+
+    def keys(self) -> Counter[str]:
+        """How often each was sent."""
+        return Counter(headers["Authorization"] for headers in self.headers)
 
 
 @asynccontextmanager
 async def client_of(
     handler: Handler, *, api_key: str | None = KEY, path: str = "/v1", seconds: float = 30, wall_clock: float = 0
 ) -> AsyncGenerator[OpenAIClient]:
-    app = web.Application()
-    app.router.add_route("*", "/{path:.*}", handler)
-    runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}{path}"
-    spec = ModelAgent(
-        name="m",
-        model="local/org/model",
-        base_url=url,
-        params={"temperature": 0},
-        pacing=Pacing(timeout=seconds),
-    )
-    keys = [Key("LOCAL_KEY", api_key)] if api_key else []
-    client = OpenAIClient(spec, keys=keys, wall_clock=lambda: wall_clock)
-    try:
-        yield client
-    finally:
-        await client.close()
-        await runner.cleanup()
-
-
-def answering(body: bytes | Any, status: int = 200, **headers: str) -> Handler:
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-
-    async def handler(_request: web.Request) -> web.Response:
-        return web.Response(body=content, status=status, headers=named, content_type="application/json")
-
-    return handler
+    async with endpoint(handler) as url:
+        spec = ModelAgent(
+            name="m",
+            model="local/org/model",
+            base_url=url + path,
+            params={"temperature": 0},
+            pacing=Pacing(timeout=seconds),
+        )
+        keys = [Key("LOCAL_KEY", api_key)] if api_key else []
+        client = OpenAIClient(spec, keys=keys, wall_clock=lambda: wall_clock)
+        try:
+            yield client
+        finally:
+            await client.close()
 
 
 async def reply_to(handler: Handler, **options: Any) -> ModelReply:
@@ -99,6 +101,73 @@ async def test_request_on_the_wire() -> None:
         "max_tokens": 64,
     }
     assert seen[0].transport is seen[1].transport
+
+
+@pytest.mark.parametrize(
+    ("path", "limit"),
+    [("/openai/deployments/d?api-version=2024-10-21", "max_tokens"), ("/openai/v1", "max_completion_tokens")],
+)
+async def test_azure_on_the_wire(path: str, limit: str) -> None:
+    """Azure takes the key in a header of its own, the version in the query, and the undated limit by its new name."""
+    asked = Listening()
+    async with endpoint(asked.answer) as url, client("openai", model="azure/d", base_url=url + path) as asking:
+        await asking.complete(REQUEST)
+    place, _, query = path.partition("?")
+    assert asked.paths == [f"{place}/chat/completions" + (f"?{query}" if query else "")]
+    assert (asked.headers[0]["api-key"], asked.headers[0].get("Authorization")) == (KEY, None)
+    assert asked.bodies[0][limit] == 64
+
+
+async def test_further_fields_and_headers_on_the_wire() -> None:
+    """Parameters go out as they are, those in extra_body beside them; headers, too."""
+    asked = Listening()
+    params = {"seed": 7, "reasoning_effort": "low", "response_format": {"type": "json_object"}}
+    headers = {"HTTP-Referer": "https://example.org"}
+    async with (
+        endpoint(asked.answer) as url,
+        client("openai", base_url=url, params={**params, "extra_body": {"top_k": 5}}, headers=headers) as asking,
+    ):
+        await asking.complete(REQUEST)
+    assert asked.headers[0]["HTTP-Referer"] == "https://example.org"
+    assert asked.bodies[0] == {
+        "model": "m",
+        "messages": [{"role": "user", "content": "hi"}],
+        "max_tokens": 64,
+        **params,
+        "top_k": 5,
+    }
+
+
+async def test_keys_take_turns() -> None:
+    """Requests are spread evenly over the keys."""
+    asked = Listening()
+    keys = [Key("A", "key-a"), Key("B", "key-b")]
+    async with endpoint(asked.answer) as url, client("openai", base_url=url, keys=keys) as asking:
+        await asyncio.gather(*(asking.complete(REQUEST) for _ in range(10)))
+    assert asked.keys() == {"Bearer key-a": 5, "Bearer key-b": 5}
+
+
+@pytest.mark.parametrize("status", [401, 402])
+async def test_refused_keys_are_left_out(status: int, caplog: pytest.LogCaptureFixture) -> None:
+    """A key that is refused is named in a warning and not used again, and no request fails while another one works."""
+    asked = Listening({"Bearer key-bad": status, "Bearer key-worse": status})
+    keys = [Key("BAD", "key-bad"), Key("GOOD", "key-good"), Key("WORSE", "key-worse")]
+    async with endpoint(asked.answer) as url, client("openai", base_url=url, keys=keys) as asking:
+        replies = [await asking.complete(REQUEST) for _ in range(6)]
+    assert [reply.text for reply in replies] == ["hello"] * 6
+    assert asked.keys() == {"Bearer key-good": 6, "Bearer key-bad": 1, "Bearer key-worse": 1}
+    warned = sorted(record.getMessage().partition(" is left")[0] for record in caplog.records)
+    assert warned == ["the key in BAD", "the key in WORSE"]
+
+
+async def test_when_every_key_is_refused_the_call_fails() -> None:
+    """The error names the variable of the last one; the keys themselves are not shown."""
+    keys = [Key("A", "key-a-0123456789"), Key("B", "key-b-0123456789")]
+    handler = answering({"error": {"message": "bad key-a-0123456789 key-b-0123456789"}}, 401)
+    async with endpoint(handler) as url, client("openai", base_url=url, keys=keys) as asking:
+        with pytest.raises(ProviderError, match=r"bad \[key\] \[key\] \(the key came from [AB]\)") as caught:
+            await asking.complete(REQUEST)
+    assert caught.value.type == "authentication"
 
 
 async def test_without_a_key_none_is_sent() -> None:
