@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 import uuid
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from trunchray.errors import StoreError
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -38,6 +42,21 @@ def create(path: Path, content: bytes) -> None:
             os.link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def scratch() -> Generator[Path]:
+    """A folder for as long as the block runs.
+
+    Raises:
+        StoreError: in place of an error of the disk, wherever in the block.
+    """
+    try:
+        with tempfile.TemporaryDirectory(prefix="trunchray-") as name:
+            yield Path(name)
+    except OSError as e:
+        place = tempfile.tempdir or "no folder for temporary files"
+        raise StoreError(f"{place}: {e.strerror or e}; set TMPDIR to a folder with room, and try again") from e
 
 
 def _temporary(path: Path, content: bytes | None = None) -> Path:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from threading import Event
 
-from trunchray.adapters import parts
+from trunchray.adapters import disk, parts
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.plan import Plan, Shard
 from trunchray.core.receipt import Receipt
@@ -51,8 +49,8 @@ def aggregate(
     damaged: dict[str, list[str]] = {}
     committed = counting_commits(plan, folder)
     found = [(shard, committed[shard.id]) for shard in _in_order(plan) if shard.id in committed]
-    with tempfile.TemporaryDirectory() as temporary, ThreadPoolExecutor(READERS) as threads:
-        path = Path(temporary) / "results.parquet"
+    with disk.scratch() as temporary, ThreadPoolExecutor(READERS) as threads:
+        path = temporary / "results.parquet"
         with parts.ResultsFile(path) as results:
             for shard, rows, bad in _read_ahead(found, folder, threads):
                 if stop and stop.is_set():
@@ -64,6 +62,23 @@ def aggregate(
                     tally.add(row)
         folder.write_report("results.parquet", path)
     return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents} | dict(closed or {})), damaged)
+
+
+def tally_rows(
+    plan: Plan, folder: RunFolder, planned: Planned, agents: Collection[str]
+) -> tuple[Tally, dict[str, list[str]]]:
+    """Count the committed rows of some agents and store nothing; also gives the parts that cannot be read, by shard."""
+    tally = Tally(planned)
+    damaged: dict[str, list[str]] = {}
+    committed = counting_commits(plan, folder)
+    found = [(shard, committed[shard.id]) for shard in _in_order(plan) if shard.id in committed]
+    with ThreadPoolExecutor(READERS) as threads:
+        for shard, rows, bad in _read_ahead([each for each in found if each[0].agent.name in agents], folder, threads):
+            if bad:
+                damaged[shard.id] = bad
+            for row in parts.counted(rows):
+                tally.add(row)
+    return tally, damaged
 
 
 def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:
