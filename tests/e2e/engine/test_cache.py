@@ -12,7 +12,9 @@ from support.releases import make_release
 from support.runs import Onlooker, drive, question, rows, unmeasured
 from trunchray.adapters.releases import StoredRelease
 from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing, Price, ScriptedCall, ScriptedReply
+from trunchray.core.budget import Budget
 from trunchray.core.report import Report
+from trunchray.engine.spending import Spending
 
 CASES = 24
 
@@ -51,6 +53,21 @@ def test_another_run_asks_nothing_again(pool: str, release: StoredRelease, tmp_p
     assert f"cache hits: {CASES}, which saved {CASES * 10} tokens" in (
         tmp_path / "second" / "report" / "report.md"
     ).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("budget", [Budget(usd=100), Budget(tokens=100)], ids=["usd", "tokens"])
+def test_what_is_found_is_not_spent(pool: str, budget: Budget, release: StoredRelease, tmp_path: Path):
+    """A budget for a few trials is enough for a run whose answers are all there, and nothing of it goes."""
+    limits = Limits(max_output_tokens=10)
+    with CountingProvider() as provider:
+        ask(model(provider, limits=limits), release, tmp_path, "first", pool)
+        spending = Spending(budget)
+        second = ask(model(provider, limits=limits), release, tmp_path, "second", pool, spending=spending)
+        assert provider.asked.total() == CASES
+        assert (second.complete, second.models[0].cost_usd) == (True, 0)
+        other = model(provider, limits=limits, params={"seed": 1})
+        assert not ask(other, release, tmp_path, "third", pool, spending=spending).complete
+        assert CASES < provider.asked.total() <= CASES + 10, "the same budget pays for ten trials of ten tokens"
 
 
 def test_the_cache_does_not_change_what_is_counted(pool: str, release: StoredRelease, tmp_path: Path):
