@@ -77,19 +77,27 @@ def _merged(groups: Sequence[Group], clusters: Sequence[str]) -> list[Group]:
 def _interval(
     rate: float | None, cases: Sequence[CaseTotal], evals: Sequence[Group], by_source: Sequence[Group]
 ) -> tuple[float | None, float | None, IntervalMethod | None]:
-    """Wilson's while cases are few, and when all agree, since then a standard error of 0 would claim certainty."""
+    """None of it without a rate."""
     if rate is None:
         return None, None, None
-    error = _error(
-        [Cluster(case.attempts, case.passed) for case in cases],
-        [Cluster(group.graded, group.passed) for group in evals],
-        [Cluster(group.graded, group.passed) for group in by_source],
-    )
+    by_eval = [Cluster(group.graded, group.passed) for group in evals]
+    return rate_interval(rate, cases, by_eval, [Cluster(group.graded, group.passed) for group in by_source])
+
+
+def rate_interval(
+    rate: float, cases: Sequence[CaseTotal], *clusters: Sequence[Cluster], confidence: float = stats.CONFIDENCE
+) -> tuple[float, float, IntervalMethod]:
+    """The interval of a pass rate over graded attempts at `cases`, and where it comes from.
+
+    Wilson's while cases are few, and when all agree, since then a standard error of 0 would claim certainty. Else
+    normal, with the largest of the standard errors by case and by each way of clustering.
+    """
+    error = _error([Cluster(case.attempts, case.passed) for case in cases], *clusters)
     if len(cases) < stats.FEW_CASES or not error:
-        low, high = stats.wilson(rate, len(cases))
+        low, high = stats.wilson(rate, len(cases), confidence)
         return low, high, "wilson"
-    low, high = stats.normal(rate, error)
-    return low, high, "normal-clustered" if len(evals) > 1 else "normal"
+    low, high = stats.normal(rate, error, confidence)
+    return low, high, "normal-clustered" if any(len(some) > 1 for some in clusters) else "normal"
 
 
 def _error(*ways: Sequence[Cluster]) -> float | None:

@@ -14,8 +14,11 @@ import numpy as np
 from trunchray.core import stats
 from trunchray.core.bootstrap import Floats, Integers, bootstrap
 from trunchray.core.distributions import fair_coin, student_quantile, student_tail
-from trunchray.core.standing import DifferenceInterval, Effect, Test
+from trunchray.core.standing import DifferenceInterval, Drawn, Effect, Test
 from trunchray.core.stats import Cluster
+
+DRAWN_CLUSTERS = 10
+"""Clusters below which the bootstrap draws cases instead."""
 
 
 class _Counts(NamedTuple):
@@ -35,7 +38,15 @@ class _Spread(NamedTuple):
     method: DifferenceInterval
 
 
-def effect(first: Floats, second: Floats, clusters: Integers, *, single: bool, resample: bool = False) -> Effect:
+def effect(
+    first: Floats,
+    second: Floats,
+    clusters: Integers,
+    *,
+    single: bool,
+    resample: bool = False,
+    confidence: float = stats.CONFIDENCE,
+) -> Effect:
     """The difference between the means of two models over the same cases, in the same order.
 
     `clusters` numbers, from 0, the cluster of each case. `single`: every mean is of one attempt that passed or failed.
@@ -48,8 +59,8 @@ def effect(first: Floats, second: Floats, clusters: Integers, *, single: bool, r
     counts = _Counts(int((differences > 0).sum()), int((differences < 0).sum()), len(differences))
     difference, by_case = float(differences.mean()), _student_error(differences)
     together = _clusters(differences, clusters)
-    spread = _spread(difference, by_case, together, counts, single=single)
-    drawn = _resampled(differences, together) if resample else None
+    spread = _spread(difference, by_case, together, counts, single=single, confidence=confidence)
+    drawn, drawn_from = _resampled(differences, together) if resample else (None, None)
     test, p, mid = _tested(difference, by_case, counts, single=single)
     return Effect(
         cases=counts.cases,
@@ -62,6 +73,7 @@ def effect(first: Floats, second: Floats, clusters: Integers, *, single: bool, r
         interval=spread.method,
         bootstrap_low=_rounded(drawn.low) if drawn else None,
         bootstrap_high=_rounded(drawn.high) if drawn else None,
+        bootstrap_of=drawn_from,
         better=counts.better,
         worse=counts.worse,
         test=test,
@@ -108,15 +120,22 @@ def _student_error(differences: Floats) -> float:
     return float(differences.std(ddof=1)) / sqrt(len(differences))
 
 
-def _spread(difference: float, by_case: float, clusters: list[Cluster], counts: _Counts, *, single: bool) -> _Spread:
-    by_cluster = stats.standard_error(clusters) or 0.0
+def _spread(
+    difference: float,
+    by_case: float,
+    clusters: list[Cluster],
+    counts: _Counts,
+    *,
+    single: bool,
+    confidence: float,
+) -> _Spread:
+    by_cluster, reach = stats.standard_error(clusters) or 0.0, stats.z(confidence)
     if single or not by_case:
-        spread = _Spread(*bonett_price(*counts), stats.z(stats.CONFIDENCE), "bonett-price")
+        spread = _Spread(*bonett_price(*counts), reach, "bonett-price")
     else:
-        reach = student_quantile((1 + stats.CONFIDENCE) / 2, counts.cases - 1)
-        spread = _Spread(difference, by_case, reach, "student")
-    if by_cluster * stats.z(stats.CONFIDENCE) > spread.error * spread.reach:
-        return _Spread(difference, by_cluster, stats.z(stats.CONFIDENCE), "normal-clustered")
+        spread = _Spread(difference, by_case, student_quantile((1 + confidence) / 2, counts.cases - 1), "student")
+    if by_cluster * reach > spread.error * spread.reach:
+        return _Spread(difference, by_cluster, reach, "normal-clustered")
     return spread
 
 
@@ -135,13 +154,17 @@ def _clusters(differences: Floats, clusters: Integers) -> list[Cluster]:
     return [Cluster(size, total) for size, total in zip(sizes, totals, strict=True) if size]
 
 
-def _resampled(differences: Floats, clusters: list[Cluster]) -> stats.Interval | None:
-    """The bootstrap over clusters when there are several, else over cases."""
-    if len(clusters) > 1:
+def _resampled(differences: Floats, clusters: list[Cluster]) -> tuple[stats.Interval | None, Drawn]:
+    """The bootstrap over clusters when there are enough, else over cases.
+
+    Of a few clusters no more than a few different draws exist, and their interval is far too narrow: Cameron, Gelbach &
+    Miller, "Bootstrap-based improvements for inference with clustered errors", Rev. Econ. Stat. 90 (2008), table 2.
+    """
+    if len(clusters) >= DRAWN_CLUSTERS:
         sizes, totals = np.array([one.size for one in clusters]), np.array([one.total for one in clusters])
-        return bootstrap(sizes, totals, np.ones_like(sizes))
+        return bootstrap(sizes, totals, np.ones_like(sizes)), "clusters"
     values, counts = np.unique(differences, return_counts=True)
-    return bootstrap(np.ones_like(counts), values, counts)
+    return bootstrap(np.ones_like(counts), values, counts), "cases"
 
 
 def _rounded(value: float) -> float:

@@ -12,6 +12,7 @@ SHOWN = 20
 """Cases that a list in a run's report names."""
 
 Test = Literal["mcnemar-exact", "paired-t", "sign-exact"]
+Drawn = Literal["clusters", "cases"]
 DifferenceInterval = Literal["bonett-price", "student", "normal-clustered"]
 
 
@@ -34,6 +35,8 @@ class Effect(Frozen):
     bootstrap_low: float | None = None
     """With `bootstrap_high`, that of the cluster bootstrap, as a check; None where it was not asked for."""
     bootstrap_high: float | None = None
+    bootstrap_of: Drawn | None = None
+    """What it drew: below ten clusters, cases."""
     better: int = 0
     """Cases on which the second has the higher mean."""
     worse: int = 0

@@ -41,7 +41,7 @@ class Tally:
     def report(self, not_run_reasons: Mapping[str, str] | None = None) -> Report:
         """The report so far. `not_run_reasons` says by model name why trials are missing ("budget", "cancelled")."""
         planned, reasons = self._planned, not_run_reasons or {}
-        models = tuple(self._model(model, reasons.get(model.name, NOT_REACHED)) for model in planned.models)
+        models = tuple(self.model(model, reasons.get(model.name, NOT_REACHED)) for model in planned.models)
         not_run = sum(model.not_run for model in models)
         return Report(
             run=planned.run,
@@ -101,7 +101,8 @@ class Tally:
         found = few_clusters(len({self._planned.sources.get(name, name) for name in names}))
         return (found,) if found else ()
 
-    def _model(self, model: PlannedModel, reason: str) -> ModelReport:
+    def model(self, model: PlannedModel, reason: str = NOT_REACHED) -> ModelReport:
+        """The figures of one model so far; `reason` says why trials are missing, if some are."""
         groups = [self._groups[model.name, eval_id] for eval_id in model.trials]
         attempts = self._planned.attempts
         owed = zip(model.trials.items(), groups, strict=True)

@@ -1,0 +1,114 @@
+"""Comparisons as tables in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from trunchray.cli.screen import Line, fitted
+from trunchray.core.comparison_markdown import both, headline, left_out, lists, report_notes
+from trunchray.core.report_markdown import chance, points
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from trunchray.core.comparison import Comparison, ComparisonReport, Use
+    from trunchray.core.standing import CaseList, Effect, Standing
+
+NAMED = 10
+"""Cases that are named of each list."""
+
+_COLUMNS = [
+    ("cases", 2),
+    ("pass rates", 4),
+    ("difference (95 %)", 0),
+    ("p", 5),
+    ("p adj.", 0),
+    ("fixed", 1),
+    ("broke", 1),
+    ("left out", 3),
+    ("detectable", 8),
+    ("cost per trial $", 6),
+    ("p50 s", 7),
+]
+
+
+def show_comparison(console: Console, report: ComparisonReport) -> None:
+    """One pair with its evals and lists of cases; of several pairs a line each."""
+    if len(report.comparisons) == 1:
+        _show_pair(console, report.comparisons[0])
+    else:
+        lines = [_line(headline(pair), pair, pair.first.use, pair.second.use) for pair in report.comparisons]
+        console.print(fitted(console, "second against first", _COLUMNS, lines))
+        for note in dict.fromkeys(note for pair in report.comparisons for note in pair.notes):
+            console.print(f"note: {note}", style="yellow")
+    for note in report_notes(report):
+        console.print(f"note: {note}", style="yellow")
+
+
+def _show_pair(console: Console, pair: Comparison) -> None:
+    console.print(headline(pair))
+    lines = [_line("all", pair, pair.first.use, pair.second.use)]
+    if len(pair.evals) > 1:
+        lines += [_line(f"  {each.eval_id}", each, each.first_use, each.second_use) for each in pair.evals]
+    console.print(fitted(console, "eval", _COLUMNS, lines))
+    if pair.score:
+        console.print(f"mean score: {_told(pair.score)}")
+    console.print(f"in words: {verdict(pair.pass_rate)}")
+    if reason := left_out(pair):
+        console.print(reason)
+    for name, cases in lists(pair):
+        console.print(f"{name} ({cases.count:,}): {named(cases)}")
+    for note in pair.notes:
+        console.print(f"note: {note}", style="yellow")
+
+
+def named(cases: CaseList) -> str:
+    """The first of the cases."""
+    return ", ".join(cases.cases[:NAMED]) + (", …" if cases.count > NAMED else "")
+
+
+def verdict(effect: Effect) -> str:
+    """What a difference of pass rates means, in one sentence."""
+    p = effect.p_adjusted
+    if p is None or effect.difference is None or effect.detectable is None:
+        return "there is nothing to compare"
+    if p < 0.05:
+        return f"the second passes {'more' if effect.difference > 0 else 'fewer'} cases, and that is no chance"
+    return (
+        "no difference is shown; with as many cases, one of "
+        f"{100 * effect.detectable:.1f} percentage points would be found four times in five"
+    )
+
+
+def _line(name: str, found: Standing, first: Use | None, second: Use | None) -> Line:
+    effect = found.pass_rate
+    cells: list[str | Text] = [
+        f"{effect.cases:,}",
+        "–" if effect.first is None or effect.second is None else f"{effect.first:.1%} → {effect.second:.1%}",
+        _difference(effect),
+        chance(effect.p),
+        chance(effect.p_adjusted),
+        f"{found.fixed.count:,}",
+        Text(f"{found.broke.count:,}", style="red" if found.broke.count else ""),
+        f"{found.left_out:,}",
+        "–" if effect.detectable is None else f"{100 * effect.detectable:.1f} pp",
+        both(first, second, "cost_per_trial"),
+        both(first, second, "p50"),
+    ]
+    return Line(name, cells)
+
+
+def _difference(effect: Effect) -> str:
+    if effect.low is None or effect.high is None:
+        return "–"
+    return f"{points(effect.difference)} ({100 * effect.low:+.1f} to {100 * effect.high:+.1f})"
+
+
+def _told(effect: Effect) -> str:
+    if effect.first is None or effect.second is None:
+        return "–"
+    low, high = effect.low or 0.0, effect.high or 0.0
+    change = f"{effect.difference or 0.0:+.3f} ({low:+.3f} to {high:+.3f})"
+    return f"{effect.first:.3f} → {effect.second:.3f}, {change}, p {chance(effect.p)}"

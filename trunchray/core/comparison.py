@@ -1,0 +1,217 @@
+"""One model against another: quality on the cases both were graded on, with cost and latency beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from trunchray.core.columns import Column, Order, Shared
+from trunchray.core.frozen import Frozen
+from trunchray.core.matching import Matching
+from trunchray.core.report import Figures, Latency, ModelReport
+from trunchray.core.sheet import Sheet
+from trunchray.core.standing import CaseList, Standing, few_clusters, with_adjusted
+
+UNLIKE_ERRORS = 0.01
+"""A difference of error shares above which the cases left out are no random part."""
+
+
+class Use(Frozen):
+    """What counted trials took. Costs are US dollars."""
+
+    trials: int
+    tokens: int
+    """Input and output tokens; 0 where no provider said."""
+    cost_usd: float | None
+    """None when a price is unknown, or nothing was paid for; so is the cost per trial."""
+    cost_per_trial: float | None
+    latency: Latency | None
+
+    @classmethod
+    def of(cls, figures: Figures) -> Self:
+        trials = figures.passed + figures.failed + figures.error
+        cost = figures.cost_usd
+        return cls(
+            trials=trials,
+            tokens=(figures.usage.input_tokens or 0) + (figures.usage.output_tokens or 0),
+            cost_usd=cost,
+            cost_per_trial=cost / trials if cost is not None and trials else None,
+            latency=figures.latency,
+        )
+
+
+class Side(Frozen):
+    """One of the two: a model and its run, over all its trials."""
+
+    run: str
+    name: str
+    model: str
+    release_digest: str
+    attempts: int
+    planned: int
+    coverage: float
+    error_share: float
+    """Errors as a share of the planned trials."""
+    use: Use
+
+
+class WithoutVerdict(Frozen):
+    """Why cases that are in both runs are left out: nothing was graded on one side, or on both."""
+
+    error_first: int
+    error_second: int
+    not_run_first: int
+    not_run_second: int
+
+
+class EvalStanding(Standing):
+    """The two on one eval."""
+
+    eval_id: str
+    first_use: Use | None
+    """None when the eval was no part of the run."""
+    second_use: Use | None
+
+
+class Comparison(Standing):
+    """The second against the first, over all cases they share."""
+
+    first: Side
+    second: Side
+    without_verdict: WithoutVerdict
+    added: CaseList
+    """Cases that only the second run has; `removed`: only the first."""
+    removed: CaseList
+    changed: CaseList
+    """Cases in both by id, whose content is another; they are not compared."""
+    renamed: int
+    """Compared cases that have another id in each run."""
+    evals: tuple[EvalStanding, ...]
+    notes: tuple[str, ...]
+
+
+class ComparisonReport(Frozen):
+    """What `trunchray compare` found. p-values are adjusted over all comparisons, those of evals over all evals too."""
+
+    format: Literal[1] = 1
+    comparisons: tuple[Comparison, ...]
+    only_first: tuple[str, ...] = ()
+    """Models that only the first run has; `only_second`: only the second."""
+    only_second: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contender:
+    """One of two models that are to be compared."""
+
+    run: str
+    release_digest: str
+    attempts: int
+    report: ModelReport
+    sheet: Sheet
+
+    def side(self) -> Side:
+        report = self.report
+        return Side(
+            run=self.run,
+            name=report.name,
+            model=report.model,
+            release_digest=self.release_digest,
+            attempts=self.attempts,
+            planned=report.planned,
+            coverage=report.coverage,
+            error_share=report.error / report.planned,
+            use=Use.of(report),
+        )
+
+
+def compare(
+    first: Contender, second: Contender, matching: Matching, *, sources: Mapping[str, str], limit: int | None = None
+) -> Comparison:
+    """The second against the first.
+
+    `sources` names what evals of the second run were made from where several may share it; lists name `limit` cases.
+    """
+    evals = {case: second.sheet.evals[case] for case in matching.alike}
+    order = Order.of(evals)
+    clusters = order.clusters(sources)
+    one = Column.of(first.sheet, [matching.alike[case] for case in order.cases])
+    other = Column.of(second.sheet, order.cases)
+    both = Shared.of(order, one, other)
+    overall = both.standing(left_out=len(evals) - both.cases, clusters=clusters, resample=True, limit=limit)
+    each: list[EvalStanding] = []
+    for number, eval_id in enumerate(order.evals):
+        mine = both.within(eval_id)
+        left_out = int((order.places == number).sum()) - mine.cases
+        found = mine.standing(left_out=left_out, clusters=clusters, resample=True, limit=limit)
+        uses = {"first_use": _use(first.report, eval_id), "second_use": _use(second.report, eval_id)}
+        each.append(EvalStanding(eval_id=eval_id, **uses, **dict(found)))
+    return Comparison(
+        first=first.side(),
+        second=second.side(),
+        without_verdict=_without_verdict(first.sheet, second.sheet, matching.alike),
+        added=CaseList.of(matching.added, limit),
+        removed=CaseList.of(matching.removed, limit),
+        changed=CaseList.of(matching.changed, limit),
+        renamed=matching.renamed,
+        evals=tuple(each),
+        notes=tuple(_notes(first, second, matching, overall)),
+        **dict(overall),
+    )
+
+
+def all_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The same with Holm's adjustment: over all of them, and over all their evals."""
+    evals = iter(with_adjusted([each for comparison in comparisons for each in comparison.evals]))
+    return tuple(
+        comparison.model_copy(update={"evals": tuple(next(evals) for _ in comparison.evals)})
+        for comparison in with_adjusted(comparisons)
+    )
+
+
+def _use(report: ModelReport, eval_id: str) -> Use | None:
+    return next((Use.of(each) for each in report.evals if each.eval_id == eval_id), None)
+
+
+def _without_verdict(first: Sheet, second: Sheet, alike: Mapping[str, str]) -> WithoutVerdict:
+    one = [case for case in alike.values() if case not in first.totals]
+    other = [case for case in alike if case not in second.totals]
+    errors_first, errors_second = (
+        sum(case in first.errors for case in one),
+        sum(case in second.errors for case in other),
+    )
+    return WithoutVerdict(
+        error_first=errors_first,
+        error_second=errors_second,
+        not_run_first=len(one) - errors_first,
+        not_run_second=len(other) - errors_second,
+    )
+
+
+def _notes(first: Contender, second: Contender, matching: Matching, overall: Standing) -> Iterable[str]:
+    """What to bear in mind when reading the comparison."""
+    cases = overall.pass_rate.cases
+    if not matching.alike:
+        yield "the two have no case in common, so there is nothing to compare"
+    elif not cases:
+        yield "no case has a verdict from both, so there is nothing to compare"
+    if first.release_digest != second.release_digest:
+        yield (
+            f"the releases differ ({first.release_digest[:12]} and {second.release_digest[:12]}): compared are the "
+            f"{len(matching.alike):,} cases whose content is the same"
+        )
+    if first.attempts != second.attempts:
+        yield f"attempts differ ({first.attempts} and {second.attempts}): the mean over the attempts at a case counts"
+    if found := few_clusters(overall.pass_rate.clusters):
+        yield found
+    yield from _unlike_errors(first.side(), second.side())
+
+
+def _unlike_errors(first: Side, second: Side) -> Iterable[str]:
+    if abs(first.error_share - second.error_share) > UNLIKE_ERRORS:
+        yield (
+            f"errors differ ({first.error_share:.1%} and {second.error_share:.1%} of the trials): the cases left out "
+            "may not be a random part"
+        )

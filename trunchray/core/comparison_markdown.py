@@ -1,0 +1,126 @@
+"""A comparison as a page, for a pull request or a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trunchray.core.comparison import Comparison, ComparisonReport, Use, WithoutVerdict
+from trunchray.core.report_markdown import EFFECT_HEADERS, effect_cells, table, text
+from trunchray.core.standing import CaseList, Standing
+
+NAMED = 20
+"""Cases that a page names of each list."""
+
+_HEADERS = ("", "Cases", "Left out", *EFFECT_HEADERS, "Fixed", "Broke", "Cost per trial ($)", "p50 (s)", "p95 (s)")
+
+_LEGEND = """\
+- Each difference is the second minus the first, on the cases that both have a verdict on; a case counts once, with \
+the mean over its attempts. The interval holds the true difference 95 times in 100.
+- p says how often two equal models would differ as far; adjusted, it allows for all pairs on this page (Holm; evals \
+among themselves). Detectable is the smallest difference that as many such cases would show in 4 of 5 repetitions.
+- Fixed are cases that every graded attempt of the second passed and not of the first; broke, the other way round."""
+
+
+def comparison_markdown(report: ComparisonReport) -> str:
+    """The whole page."""
+    sections = ["# Comparison", *map(_comparison, report.comparisons)]
+    if notes := list(report_notes(report)):
+        sections.append("\n".join(f"- Note: {text(note)}." for note in notes))
+    return "\n\n".join([*sections, "## How to read this", _LEGEND]) + "\n"
+
+
+def report_notes(report: ComparisonReport) -> Iterable[str]:
+    """What concerns the runs as a whole."""
+    yield from report.notes
+    for which, names in (("first", report.only_first), ("second", report.only_second)):
+        if names:
+            yield f"only the {which} run has {', '.join(names)}"
+
+
+def headline(found: Comparison) -> str:
+    """Who is compared with whom; with the run where the runs differ."""
+    first, second = found.first, found.second
+    if first.run == second.run:
+        return f"{second.name} against {first.name} (run {first.run})"
+    if first.name == second.name:
+        return f"{second.name}: run {second.run} against {first.run}"
+    return f"{second.name} (run {second.run}) against {first.name} (run {first.run})"
+
+
+def lists(found: Comparison) -> list[tuple[str, CaseList]]:
+    """The lists of cases that are not empty, by name."""
+    named = [
+        ("fixed", found.fixed),
+        ("broke", found.broke),
+        ("added", found.added),
+        ("removed", found.removed),
+        ("changed content", found.changed),
+    ]
+    return [(name, cases) for name, cases in named if cases.count]
+
+
+def left_out(found: Comparison) -> str | None:
+    """Why cases are left out; None when none is."""
+    if not found.left_out:
+        return None
+    reasons: WithoutVerdict = found.without_verdict
+    told = [
+        f"{count:,} {what}"
+        for count, what in (
+            (reasons.error_first, "with an error in the first"),
+            (reasons.error_second, "with an error in the second"),
+            (reasons.not_run_first, "not run in the first"),
+            (reasons.not_run_second, "not run in the second"),
+        )
+        if count
+    ]
+    return f"{found.left_out:,} left out: {', '.join(told)}"
+
+
+def both(first: Use | None, second: Use | None, figure: str) -> str:
+    """A figure of each: `cost_per_trial`, `p50` or `p95`."""
+    return f"{_figure(first, figure)} → {_figure(second, figure)}"
+
+
+def _figure(use: Use | None, figure: str) -> str:
+    if use is None:
+        return "–"
+    if figure == "cost_per_trial":
+        return "–" if use.cost_per_trial is None else f"{use.cost_per_trial:.6f}"
+    return "–" if use.latency is None else f"{getattr(use.latency, figure):.2f}"
+
+
+def _comparison(found: Comparison) -> str:
+    rows = [_row("**all**", found, found.first.use, found.second.use)]
+    rows += [_row(text(each.eval_id), each, each.first_use, each.second_use) for each in found.evals]
+    parts = [f"## {text(headline(found))}", table(_HEADERS, rows)]
+    facts = [reason for reason in (left_out(found), *found.notes) if reason]
+    effect = found.pass_rate
+    if effect.bootstrap_low is not None and effect.bootstrap_high is not None:
+        interval = f"{100 * effect.bootstrap_low:+.1f} to {100 * effect.bootstrap_high:+.1f} pp"
+        facts.append(f"bootstrap of {effect.bootstrap_of}, 95 %: {interval}{_mid(effect.p_mid)}")
+    facts += [f"{name} ({cases.count:,}): {_named(cases)}" for name, cases in lists(found)]
+    return "\n\n".join([*parts, "\n".join(f"- {text(fact)}" for fact in facts)])
+
+
+def _mid(p: float | None) -> str:
+    return "" if p is None else f"; McNemar's mid-p: {p:.4f}"
+
+
+def _named(cases: CaseList) -> str:
+    more = ", …" if cases.count > NAMED else ""
+    return ", ".join(cases.cases[:NAMED]) + more
+
+
+def _row(name: str, found: Standing, first: Use | None, second: Use | None) -> Sequence[str]:
+    return (
+        name,
+        f"{found.pass_rate.cases:,}",
+        f"{found.left_out:,}",
+        *effect_cells(found.pass_rate),
+        f"{found.fixed.count:,}",
+        f"{found.broke.count:,}",
+        both(first, second, "cost_per_trial"),
+        both(first, second, "p50"),
+        both(first, second, "p95"),
+    )
