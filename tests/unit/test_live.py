@@ -8,6 +8,7 @@ from support.terminal import Terminal
 from trunchray.cli.live import LiveProgress, Rates
 from trunchray.cli.output import Output
 from trunchray.cli.screen import console
+from trunchray.core.budget import Budget
 from trunchray.core.receipt import Counts
 from trunchray.engine.progress import AgentProgress, Snapshot
 
@@ -109,10 +110,12 @@ def test_what_a_run_costs_is_shown(clock: Clock, columns: int, capsys: pytest.Ca
     assert "cost $" in table
     assert "1.2500" in table
     assert "cost $" not in shown(clock, (0, snapshot(30))).text()
-    with LiveProgress(Output(as_json=False), clock) as live:
+    with LiveProgress(Output(as_json=False), clock, budget=Budget(usd=2)) as live:
         clock.now += 20
         live.progress(dear)
-    assert "tokens 0, $1.2500" in capsys.readouterr().err
+    line = capsys.readouterr().err
+    assert "tokens 0, $1.2500" in line
+    assert "30/400 trials, spent $1.2500 of $2.0000; m 30/400" in line
 
 
 def test_names_are_no_markup(clock: Clock, columns: int):

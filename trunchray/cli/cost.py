@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from trunchray.cli.job import Job
 from trunchray.cli.output import Output
 from trunchray.cli.screen import Line, fitted, printable
-from trunchray.core.budget import Budget, Spend
+from trunchray.cli.tables import spent_of
 from trunchray.core.estimate import ModelEstimate, Range, together
 from trunchray.engine.launch import estimate_cost
 from trunchray.engine.spending import Spending
@@ -133,24 +133,18 @@ def budget_reached(report: Report, snapshot: Snapshot, spending: Spending) -> st
     stopped = {model.name for model in report.models if model.not_run_reason == "budget"}
     owners = [(f"model {name!r}: ", spending.each[name], name) for name in spending.each if name in stopped]
     reached = [
-        f"{owner}{_of(snapshot.spent if name is None else snapshot.spent_on(name), budget)}"
+        f"{owner}{spent_of(snapshot.spent if name is None else snapshot.spent_on(name), budget)}"
         for owner, budget, name in [("", spending.whole, None), *owners]
         if budget.limits()
     ]
     done, planned = snapshot.rows, snapshot.planned
     stored = snapshot.rows - (report.planned - report.not_run)
     waiting = f" ({stored:,} of them count once their shards are whole)" if stored > 0 else ""
+    headline = "budget reached" if done else "the budget does not carry one trial"
     return (
-        f"budget reached: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "
+        f"{headline}: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "
         "are owed; the same command with a larger budget continues, and pays for nothing twice"
     )
-
-
-def _of(spent: Spend, budget: Budget) -> str:
-    """What is spent of what may be."""
-    usd = [] if budget.usd is None else [f"spent ${spent.usd:,.4f} of ${budget.usd:,.4f}"]
-    tokens = [] if budget.tokens is None else [f"spent {spent.tokens:,} of {budget.tokens:,} tokens"]
-    return ", ".join([*usd, *tokens])
 
 
 def _line(one: ModelEstimate) -> Line:

@@ -14,7 +14,8 @@ from rich.table import Table
 
 from trunchray.cli.output import Output
 from trunchray.cli.screen import Line, fitted
-from trunchray.cli.tables import cost_cell, errors_cell
+from trunchray.cli.tables import cost_cell, errors_cell, spent_of
+from trunchray.core.budget import Budget
 from trunchray.engine.progress import AgentProgress, Snapshot
 
 LINE_EVERY = 10.0
@@ -34,10 +35,12 @@ _COST = ("cost $", 4)
 
 
 class LiveProgress:
-    """An observer of a run. `clock` counts seconds from anywhere."""
+    """An observer of a run that may cost as much as `budget` says. `clock` counts seconds from anywhere."""
 
-    def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
-        self._output, self._clock = output, clock
+    def __init__(
+        self, output: Output, clock: Callable[[], float] = time.monotonic, *, budget: Budget | None = None
+    ) -> None:
+        self._output, self._clock, self._budget = output, clock, budget or Budget()
         self._started = clock()
         self._rates = Rates()
         self._line_due = self._started + LINE_EVERY
@@ -80,7 +83,8 @@ class LiveProgress:
                 for line, agent in zip(lines, snapshot.agents, strict=True)
             ]
         table = fitted(self._output.stderr, "model", columns, lines)
-        table.title, table.title_justify = f"{snapshot.run_id}  {_duration(self._clock() - self._started)}", "left"
+        title = (snapshot.run_id, _duration(self._clock() - self._started), spent_of(snapshot.spent, self._budget))
+        table.title, table.title_justify = "  ".join(filter(None, title)), "left"
         return table
 
     def _row(self, agent: AgentProgress) -> Line:
@@ -94,7 +98,9 @@ class LiveProgress:
     def _line(self, snapshot: Snapshot) -> str:
         models = "; ".join(self._part(agent) for agent in snapshot.agents)
         elapsed = _duration(self._clock() - self._started)
-        return f"[{elapsed}] {snapshot.run_id}: {snapshot.rows:,}/{snapshot.planned:,} trials; {models}"
+        spent = spent_of(snapshot.spent, self._budget)
+        done = f"{snapshot.rows:,}/{snapshot.planned:,} trials" + (f", {spent}" if spent else "")
+        return f"[{elapsed}] {snapshot.run_id}: {done}; {models}"
 
     def _part(self, agent: AgentProgress) -> str:
         rate = self._rates.rate(agent.name)

@@ -164,7 +164,7 @@ def _drive(output: Output, job: Job, *, address: str | None, takeover: bool, pil
     from trunchray.cli.live import LiveProgress
     from trunchray.engine.launch import launch
 
-    with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
+    with LiveProgress(output, budget=job.spending.whole) as observer, _stop_on_signal(output) as stop:
         how = job.launch(observer=observer, address=address, takeover=takeover, stop=stop, pilot=pilot)
         outcome = launch(job.spec, job.release, job.inputs, how)
     return _Driven(outcome, stop.is_set(), observer.last)

@@ -13,6 +13,7 @@ from trunchray.cli.screen import Line, fitted, one_line
 from trunchray.core.report_markdown import coverage
 
 if TYPE_CHECKING:
+    from trunchray.core.budget import Budget, Spend
     from trunchray.core.report import Figures, ModelReport, Report
     from trunchray.engine.progress import AgentProgress, Snapshot
     from trunchray.engine.status import Status
@@ -57,6 +58,13 @@ def errors_cell(count: int) -> Text:
 def cost_cell(usd: float) -> str:
     """US dollars that were spent; none is shown as unknown, because the price may be."""
     return f"{usd:,.4f}" if usd else "–"
+
+
+def spent_of(spent: Spend, budget: Budget) -> str:
+    """What is spent of what may be; empty when nothing is limited."""
+    usd = [] if budget.usd is None else [f"spent ${spent.usd:,.4f} of ${budget.usd:,.4f}"]
+    tokens = [] if budget.tokens is None else [f"spent {spent.tokens:,} of {budget.tokens:,} tokens"]
+    return ", ".join([*usd, *tokens])
 
 
 def _status_line(agent: AgentProgress, status: Status) -> Line:

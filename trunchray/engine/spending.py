@@ -21,7 +21,7 @@ from trunchray.core.receipt import Counts, Mark, Receipt
 from trunchray.engine.aggregate import counting_commits
 from trunchray.errors import StoreError, UsageError
 
-SAMPLE = 1000
+SAMPLE = 256
 """Committed rows of a model that are read to estimate the cost of further ones; more would hardly tell more."""
 READERS = 8
 """Parts that are fetched at a time."""
@@ -76,9 +76,8 @@ class Paid:
         self.sample += [mark.spent for mark in marks if mark.outcome != "error" or mark.tokens]
 
 
-def read_paid(plan: Plan, folder: RunFolder) -> dict[str, Paid]:
-    """By model, what its stored rows have cost: those of commits, and those that no commit lists (yet)."""
-    commits = counting_commits(plan, folder)
+def read_paid(plan: Plan, folder: RunFolder, commits: Mapping[str, Receipt]) -> dict[str, Paid]:
+    """By model, what its stored rows have cost: those of the commits, and those that none of them lists (yet)."""
     uncommitted = _marks(folder, _uncommitted(plan, folder, commits))
     paid = {agent.name: Paid() for agent in plan.spec.agents}
     agent_of = {shard.id: shard.agent.name for shard in plan.shards}
@@ -103,7 +102,9 @@ def estimate(plan: Plan, folder: RunFolder, release: StoredRelease, pilot: int |
     """For each model of the plan, what the trials that it owes will cost; of a `pilot`, no more than so many in all."""
     planned = len(plan.evals) * plan.spec.attempts
     all_of_them = planned if pilot is None else min(planned, pilot)
-    paid = read_paid(plan, folder)
+    paid = read_paid(
+        plan, folder, folder.commits()
+    )  # to look whether they all count would take longer than it is worth
     return _estimates(plan, release, paid, {name: max(0, all_of_them - of.rows) for name, of in paid.items()})
 
 
@@ -119,7 +120,7 @@ class Account:
         """Read what the run has cost; nothing is read when nothing is limited."""
         if not spending.limited:
             return cls()
-        paid = read_paid(plan, folder)
+        paid = read_paid(plan, folder, counting_commits(plan, folder))
         one_each = _estimates(plan, release, paid, dict.fromkeys(paid, 1))
         purse = Purse(
             spending.whole,

@@ -38,8 +38,8 @@ def model(provider: CountingProvider, name: str = "m", **fields: Any) -> ModelAg
 
 def paid(folder: Path, agents: list[ModelAgent], release: StoredRelease) -> Spend:
     """What the stored rows of the run have cost."""
-    plan = make_plan(question(release, agents), release.cases().index)
-    return total(of.spent for of in read_paid(plan, RunFolder(str(folder / "test"))).values())
+    plan, run = make_plan(question(release, agents), release.cases().index), RunFolder(str(folder / "test"))
+    return total(of.spent for of in read_paid(plan, run, run.commits()).values())
 
 
 @pytest.mark.parametrize("budget", [Budget(usd=CASES / 2 * EACH), Budget(tokens=CASES * 5)], ids=["usd", "tokens"])
