@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -84,3 +86,19 @@ def test_an_unknown_location_is_refused():
     """A URI that nothing can open is the caller's mistake and says what would work."""
     with pytest.raises(UsageError, match="s3://bucket"):
         Store("nosuch://x")
+
+
+@pytest.mark.parametrize(("uri", "extra"), [("gs://b/x", "gcs"), ("az://b/x", "azure"), ("abfs://b/x", "azure")])
+def test_what_to_install_for_other_clouds(uri: str, extra: str):
+    """A store whose library is not there is refused with the command that brings it."""
+    if find_spec({"gcs": "gcsfs", "azure": "adlfs"}[extra]):
+        pytest.skip("it is installed")
+    with pytest.raises(UsageError, match=re.escape(f"pip install 'trunchray[{extra}]'")):
+        Store(uri)
+
+
+def test_of_several_objects_one_is_missing(store: Store):
+    """An object that should be there and is not is named."""
+    store.write("a", b"1")
+    with pytest.raises(StoreError, match="/b is there but cannot be read"):
+        store.read_many(["a", "b"])

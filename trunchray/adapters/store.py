@@ -32,6 +32,9 @@ from trunchray.errors import StoreError, StoreUnusable, UsageError
 
 T = TypeVar("T")
 
+_EXTRAS = {"gs": "gcs", "gcs": "gcs", "az": "azure", "abfs": "azure", "abfss": "azure"}
+"""What to install for other clouds."""
+
 
 @dataclass(frozen=True)
 class Patience:
@@ -85,7 +88,11 @@ class Store:
         self._patience = patience
         try:
             self._fs, self._root = _filesystem(uri)
-        except (ValueError, ImportError) as e:
+        except ImportError as e:
+            extra = _EXTRAS.get(uri.partition("://")[0], "")
+            remedy = f"pip install 'trunchray[{extra}]'" if extra else "give a path or a URI such as s3://bucket/folder"
+            raise UsageError(f"cannot open {uri!r}: {e}; {remedy}") from e
+        except ValueError as e:
             raise UsageError(f"cannot open {uri!r}: {e}; give a path or a URI such as s3://bucket/folder") from e
         self._local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
         self._s3 = isinstance(self._fs.protocol, tuple) and "s3" in self._fs.protocol

@@ -74,6 +74,11 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     folder = RunFolder(f"{how.out}/{spec.run_id}")
     _extended(folder.spec(), spec)  # so is another question
     lease = HeldLease.take(folder.store, takeover=how.takeover)
+    if not folder.store.conditional:
+        how.observer.warn(
+            f"{folder.uri}: this store does not heed If-None-Match: of two commands started on one run at the same "
+            "moment both may pay for a while; every trial still counts once"
+        )
     try:
         # Read again: whoever drove the run until now may have extended it.
         stored = folder.spec()
