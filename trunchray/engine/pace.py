@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-BURST = 0.5
-"""Seconds' worth of a rate that may come at once after a quiet moment."""
+TOLD_BURST, BURST = 0.5, 0.1
+"""Seconds' worth of a rate that may come at once after a quiet moment: of one that we were told, and of a guess."""
 CUT = 0.05
 """The share by which a refusal lowers the known rate."""
 QUICK, SLOW = 4.0, 30.0
@@ -23,6 +23,12 @@ ODD = 0.3
 """The share of refused requests from which on it is not chance."""
 UNPACED = 0.05
 """The share of refused requests from which on a rate is taken to be behind it."""
+CLEAR = 2.0
+"""Seconds of a Retry-After that speak of a rate even when few requests were refused."""
+SHUT = 0.5
+"""The share of refused requests from which on the provider takes none at all for a while, as at the end of a quota."""
+FIRST_REST, LONGEST_REST = 1.0, 16.0
+"""Seconds for which nothing is asked of a provider that refuses without a Retry-After; doubled while it is shut."""
 WINDOW = 10.0
 """Seconds that are looked at while no rate is known."""
 SURE = 5.0
@@ -33,14 +39,16 @@ LEAST = 1 / 60
 
 @dataclass(slots=True)
 class Bucket:
-    """`rate` a second, of which up to `burst` adds up, what is lent included.
+    """`rate` a second, of which up to `burst` adds up. What was lent comes back as spent or unspent.
 
-    So over any time, what is spent is at most rate × time + burst. What was lent comes back as spent or unspent.
+    A `strict` one counts what is lent into what may add up: so over any time, what is spent is at most rate × time +
+    burst. Of a rate that is a guess, rather less than its due would be spent that way.
     """
 
     rate: float
     burst: float
     at: float
+    strict: bool = True
     level: float = field(init=False)
     lent: float = 0
 
@@ -49,13 +57,13 @@ class Bucket:
 
     def refill(self, now: float) -> None:
         """Take in what has come since the last time."""
-        self.level = max(self.level, min(self.burst - self.lent, self.level + self.rate * (now - self.at)))
+        self.level = max(self.level, min(self._most, self.level + self.rate * (now - self.at)))
         self.at = now
 
     def set(self, rate: float, burst: float) -> None:
         """Another rate from now on; what is there stays within the new burst."""
         self.rate, self.burst = rate, burst
-        self.level = min(self.level, burst - self.lent)
+        self.level = min(self.level, self._most)
 
     def lend(self, amount: float) -> None:
         """Give out so much, which must be there."""
@@ -69,7 +77,11 @@ class Bucket:
 
     def correct(self, amount: float) -> None:
         """So much less was spent than was said; more, when it is negative, which leaves a debt."""
-        self.level = min(self.burst - self.lent, self.level + amount)
+        self.level = min(self._most, self.level + amount)
+
+    @property
+    def _most(self) -> float:
+        return self.burst - self.lent if self.strict else self.burst
 
 
 @dataclass(slots=True)
@@ -84,16 +96,19 @@ class _Mark:
 class LearnedRate:
     """How many requests a second a provider takes, as far as its refusals tell; None until some do.
 
-    A provider that limits a rate accepts, from one refusal to the next, just what it allows. Refusals that do not
-    depend on the rate, as of an overloaded server, must not lower it for ever: below the known rate a few of them are
-    taken for chance.
+    A provider that limits a rate accepts, from one refusal to the next, just what it allows. One that allows a number
+    in each minute is shut until the minute is over: so what it took is divided by the time until it takes some again.
+    Refusals that do not depend on the rate, as of an overloaded server, must not lower it for ever: below the known
+    rate a few of them are taken for chance. `rest` is how long nothing should be asked after the last one, in seconds.
     """
 
     def __init__(self, now: float) -> None:
         self.known: float | None = None
+        self.rest = 0.0
         self._since = now
         self._patience = QUICK
         self._mark = _Mark(now, 0, 0)
+        self._opened = self._mark
 
     def rate(self, now: float) -> float | None:
         """Requests a second."""
@@ -109,28 +124,35 @@ class LearnedRate:
 
     def refused(self, now: float, begun: int, refused: int, retry_after: float) -> bool:
         """A request was refused; `begun` and `refused` count all so far. Whether that lowers the rate."""
-        mark = self._mark
+        mark, known = self._mark, self.known
         requests, bad = begun - mark.begun, refused - mark.refused
         share, elapsed = bad / max(1, requests), now - mark.at
-        if self.known is None:
-            if share < UNPACED:
+        if known is None:
+            if share < UNPACED and retry_after < CLEAR:
                 if elapsed > WINDOW:
                     self._mark = _Mark(now, begun, refused)
                 return False
-            self._learn(max(requests - bad, 1) / max(1.0, elapsed + retry_after), 1.0)
-        elif (self.rate(now) or 0) < EXPECTED * self.known and share < ODD:
+        elif (self.rate(now) or 0) < EXPECTED * known and share < ODD:
             return False
-        elif elapsed > 0:
-            self._learn((requests - bad) / elapsed, min(1.0, elapsed / SURE))
-        self._since = now + retry_after
+        shut = known is not None and share >= SHUT
+        self.rest = 0.0 if retry_after else min(LONGEST_REST, 2 * self.rest) if shut else FIRST_REST
+        wait = max(retry_after, self.rest)
+        if shut:
+            mark, weight = self._opened, 1.0
+            elapsed, requests, bad = now - mark.at, begun - mark.begun, refused - mark.refused
+        else:
+            weight = 1.0 if known is None else min(1.0, elapsed / SURE)
+            self._opened = mark
+        estimate = (requests - bad) / max(1.0, elapsed + (wait if shut or known is None else 0))
+        before = estimate if known is None else known
+        self.known = max(LEAST, before + weight * (estimate - before))
+        agree = known is not None and abs(estimate - known) < AGREE * known
+        self._patience = self._next_patience(agree=agree, shut=shut, wait=wait)
+        self._since = now + wait
         self._mark = _Mark(now, begun, refused)
         return True
 
-    def _learn(self, estimate: float, weight: float) -> None:
-        before = self.known
-        if before is None:
-            self.known = max(LEAST, estimate)
-            return
-        self.known = max(LEAST, before + weight * (estimate - before))
-        agree = abs(estimate - before) < AGREE * before
-        self._patience = min(SLOW, 2 * self._patience) if agree else QUICK
+    def _next_patience(self, *, agree: bool, shut: bool, wait: float) -> float:
+        if shut:
+            return SLOW
+        return min(SLOW, max(QUICK, wait, 2 * self._patience if agree else 0))

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from trunchray.core.agent import AgentSpec
 from trunchray.engine.demand import Demand, Grant
-from trunchray.engine.pace import BURST, Bucket, LearnedRate
+from trunchray.engine.pace import BURST, TOLD_BURST, Bucket, LearnedRate
 from trunchray.engine.sharing import share_out
 
 FIRST = 16
@@ -37,10 +37,12 @@ GUESS = 1000.0
 """Tokens of one request, until some are known."""
 RECENT = 200
 """Requests that the mean of tokens looks back on."""
-AGAIN = 4.0
-"""Seconds after a cut within which the next one shows that pacing alone does not help."""
 SETTLING = 1.0
 """Seconds within which all workers have asked a governor that was started again."""
+AHEAD = 2
+"""Requests by which somebody may be ahead of others when it is their turn."""
+AT_LEAST = 3.0
+"""Requests that may come at once at the lowest rates."""
 SHORT = 1.0
 """Seconds after a worker had to wait for a request during which the rate is what limits."""
 
@@ -55,10 +57,13 @@ class _Part:
     demand: Demand = field(default_factory=Demand)
     began: int = 0
     """Requests between its last two demands."""
+    pressed: bool = False
+    """Requests wait for permits alone: there was a lease for them."""
     granted: int = 0
     held: int = 0
     hungry_since: float = 0
-    leased_at: float = float("-inf")
+    served: float = 0
+    """Requests it was lent so far, weighted so that models are treated alike however many workers they have."""
     lease: int = 0
     lent: float = 0
     """Tokens, for each request of the lease."""
@@ -68,8 +73,8 @@ class _Part:
 
     @property
     def wants(self) -> int:
-        """Requests that it would begin, if it were only for the rate."""
-        return self.demand.waiting + 2 * self.began
+        """Requests that it can begin before it asks again, if it were only for the rate."""
+        return min(self.demand.waiting + self.began, max(0, self.granted - self.demand.in_flight) + self.began)
 
 
 @dataclass(slots=True)
@@ -112,7 +117,7 @@ class Scope:
         self._begun = self._refused = 0
         self._refilled_at = now
         self.cooling_until = self.paused_until = float("-inf")
-        self._short_at = self._cut_at = self._settled_at = float("-inf")
+        self._short_at = self._settled_at = float("-inf")
 
     def exchange(self, worker: str, demands: Mapping[str, Demand], now: float) -> dict[str, Grant]:
         """Take in what a worker says of agents of this scope, and say what it may do."""
@@ -164,6 +169,8 @@ class Scope:
         succeeded, tokens = demand.succeeded - before.succeeded, demand.tokens - before.tokens
         self._begun += part.began
         self._refused += demand.refused - before.refused
+        unlimited = not (self._requests or self._paced or self._tokens)
+        part.pressed = demand.waiting > 0 and (unlimited or part.lease > part.began)
         self._settle(part, began=part.began)
         model.learn(tokens, succeeded)
         if self._tokens and part.claims > demand.in_flight:
@@ -187,29 +194,34 @@ class Scope:
         """One permit more for each success, or slowly; only while the limit is used."""
         if now < self.cooling_until or self.limit >= self._ceiling:
             return
-        peak = sum(part.demand.peak for model in self._models.values() for part in model.parts.values())
-        if peak >= USED * self.limit:
+        if self._is_used(now):
             each = 1.0 if self.limit < self._threshold else max(1 / self.limit, SLOWLY)
             self.limit = min(self._ceiling, self.limit + each * succeeded)
+
+    def _is_used(self, now: float) -> bool:
+        """Whether more permits would be of use: nearly all are in use, or requests wait while they change hands."""
+        parts = [part for model in self._models.values() for part in model.parts.values()]
+        if sum(part.demand.peak for part in parts) >= USED * self.limit:
+            return True
+        return now > self.paused_until and any(part.pressed for part in parts)
 
     def _refuse(self, retry_after: float, now: float) -> None:
         """A request was refused: halve the limit, or learn the rate; once until the scope has cooled down."""
         if now < self.cooling_until or not self._adaptive:
             return
-        again = now - self._cut_at < AGAIN
         known = self._learned.known is not None
         cut = self._learned.refused(now, self._begun, self._refused, retry_after)
-        if not known or (cut and again):
+        if not known:
             self.limit = self._threshold = max(1.0, self.limit / 2)
-            cut = True
-        if cut:
-            self._cut_at = now
+        if cut or not known:
             self.cooling_until = now + max(COOLING, retry_after)
         rate = self._learned.rate(now)
         if rate and cut:
-            # A second's rest: what the provider lets come at once was used up just now.
-            self._paced = self._paced or Bucket(rate, max(1.0, BURST * rate), now)
-            self._paced.level = -rate
+            # A rest: what the provider lets come at once was used up just now.
+            rest = self._learned.rest
+            self.paused_until = max(self.paused_until, now + rest)
+            self._paced = self._paced or Bucket(rate, AT_LEAST, now, strict=False)
+            self._paced.level = 0
 
     def _refill(self, now: float) -> None:
         """What has come since the last time."""
@@ -218,10 +230,10 @@ class Scope:
         if self._paced and rate:
             if now - self._short_at > SHORT and now > self.paused_until:
                 self._learned.idle(now, passed, self._begun, self._refused)
-            self._paced.set(rate, max(1.0, BURST * rate))
+            self._paced.set(rate, max(AT_LEAST, BURST * rate))
         if self._tokens:
             largest = max(model.mean for model in self._models.values())
-            self._tokens.set(self._tokens.rate, max(largest, BURST * self._tokens.rate))
+            self._tokens.set(self._tokens.rate, max(largest, TOLD_BURST * self._tokens.rate))
         for bucket in (self._requests, self._paced, self._tokens):
             if bucket:
                 bucket.refill(now)
@@ -251,7 +263,7 @@ class Scope:
             name,
             want=lambda part: part.demand.wanted,
             most=lambda model: model.permits,
-            turn=lambda part: (part.held > 0, part.hungry_since),
+            turn=lambda part: (part.held > 0, 0 if part.held else part.hungry_since),
         )
         return max(0, min(share, room))
 
@@ -270,12 +282,18 @@ class Scope:
             name,
             want=lambda part: part.wants,
             most=lambda _: _ANY,
-            turn=lambda part: (False, part.leased_at),
+            turn=lambda part: (False, part.served),
         )
+        hungry = [other for model in self._models.values() for other in model.parts.values() if other.wants]
+        weight = sum(other.wants > 0 for other in self._models[name].parts.values())
+        least = min((other.served for other in hungry), default=0.0)
+        if not share and there >= 1 and part.wants and part.served - least < AHEAD * weight:
+            share = 1  # somebody else's turn, who may be slow to ask
         if share < part.wants:
             self._short_at = now
         if share and now >= self.paused_until:
-            part.leased_at, part.lease, part.lent = now, share, mean
+            part.lease, part.lent = share, mean
+            part.served = max(part.served, least) + share * weight
             for bucket in buckets:
                 bucket.lend(share)
             if self._tokens:
@@ -302,4 +320,4 @@ class Scope:
 
 
 def _bucket(per_minute: float | None, now: float) -> Bucket | None:
-    return None if per_minute is None else Bucket(per_minute / 60, max(1.0, BURST * per_minute / 60), now)
+    return None if per_minute is None else Bucket(per_minute / 60, max(AT_LEAST, TOLD_BURST * per_minute / 60), now)
