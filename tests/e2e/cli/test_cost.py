@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import yaml
 from support.commands import CommandLine
 from support.provider import CountingProvider
 from support.releases import make_release
+from support.terminal import Terminal
 
 CASES = 40
 EACH = 0.01
@@ -68,6 +70,30 @@ def test_much_is_not_spent_unasked(config: dict[str, Any], trunchray: CommandLin
         assert 0 < provider.asked.total() <= 5
         assert trunchray("run", file, "--yes").code == 0
         assert set(provider.asked.values()) == {1}
+
+
+@pytest.mark.parametrize(("answer", "code", "asked"), [("y\n", 0, CASES), ("\n", 2, 0), ("", 2, 0)])
+def test_on_a_terminal_much_is_asked_about(
+    config: dict[str, Any],
+    trunchray: CommandLine,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    code: int,
+    asked: int,
+):
+    """The question comes with the table; only a yes lets the run begin, and what costs little is not asked about."""
+    screen = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stdin", Terminal(answer))
+    monkeypatch.setattr(sys, "stderr", screen)
+    with CountingProvider() as provider:
+        assert trunchray("run", write(config, provider, confirm_above=0.1)).code == code
+        assert provider.asked.total() == asked
+        assert "Go on? [y/N]" in screen.text()
+        assert "cost $" in screen.text()
+        assert ("was not confirmed. Nothing was run" in screen.text()) == (code == 2)
+        assert trunchray("run", write(config, provider, confirm_above=100, run_id="s")).code == 0
+        assert screen.text().count("Go on?") == 1
 
 
 def test_a_budget_that_is_reached_says_how_to_go_on(config: dict[str, Any], trunchray: CommandLine):
