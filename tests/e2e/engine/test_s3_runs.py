@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import signal
+import subprocess
+import sys
 import threading
 from collections import Counter
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,8 +21,8 @@ from support.commands import CommandLine
 from support.provider import CountingProvider
 from support.releases import make_release
 from support.runs import Onlooker, drive, question, unmeasured
-from support.s3 import Bucket
-from support.s3_faults import Asked, Fault
+from support.s3 import READERS_KEY, READERS_SECRET, Bucket
+from support.s3_faults import Asked, Fault, Kind
 from trunchray.adapters.lease import HeldLease
 from trunchray.adapters.parts import MEASURED
 from trunchray.adapters.releases import StoredRelease
@@ -190,6 +195,69 @@ def test_a_driver_that_wakes_up_changes_nothing_that_counts(s3: Bucket):
     assert {name: s3.read(f"test/report/{name}") for name in report} == report
 
 
+@pytest.mark.parametrize("kind", ["ignored condition", "not implemented"])
+def test_a_store_without_conditions(kind: Kind, s3: Bucket):
+    """Where objects cannot be created on condition, a run says what that means, and is as right as elsewhere."""
+    release = make_release(s3.uri, 32)
+    s3.forget()
+    onlooker = Onlooker()
+    times = 999 if kind == "ignored condition" else 1
+    with s3.proxy.faulty(Fault(kind, "PUT", times=times)):
+        assert drive(question(release, [ECHO]), release, s3.uri, observer=onlooker).complete
+    assert [warning for warning in onlooker.warnings if "does not heed If-None-Match" in warning]
+    assert len(rows(s3)) == 32
+
+
+@dataclass
+class Driver:
+    """`trunchray run` in a process of its own."""
+
+    s3: Bucket
+    config: Path
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "trunchray.cli.main", "run", str(self.config), *options, "--json"]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def write(self, release: StoredRelease, provider: CountingProvider) -> None:
+        model = {"id": "local/m", "base_url": provider.base_url, "pacing": {"max_in_flight": 8, "max_retries": 0}}
+        settings = {"release": release.uri, "out": self.s3.uri, "run_id": "test", "shard_size": 16, "models": [model]}
+        self.config.write_text(json.dumps(settings), encoding="utf-8")
+
+
+def test_a_driver_stopped_by_the_system(s3: Bucket, tmp_path: Path):
+    """A driver that is suspended, passed by another and resumed ends with 3 and leaves everything as it finds it."""
+    release = make_release(s3.uri, 96, check=check)
+    driver = Driver(s3, tmp_path / "run.yaml")
+    with CountingProvider(latency=0.05) as provider:
+        provider.reach = 24
+        driver.write(release, provider)
+        first = driver.start()
+        assert provider.reached.wait(60), first.kill() or first.communicate()
+        first.send_signal(signal.SIGSTOP)
+        second = driver.start()
+        _, said = second.communicate(timeout=60)
+        assert second.returncode == 2
+        assert "another process drives this run" in said
+        third = driver.start("--takeover")
+        out, said = third.communicate(timeout=120)
+        assert third.returncode == 0, said
+        assert json.loads(out)["complete"]
+        before = {path: s3.read(path) for path in Store(s3.uri).find("test") if not path.endswith(MAY_CHANGE)}
+        first.send_signal(signal.SIGCONT)
+        _, said = first.communicate(timeout=120)
+    assert first.returncode == 3
+    assert "this run is now driven by" in said
+    assert "Traceback" not in said
+    assert {path: s3.read(path) for path in before} == before
+    added = set(Store(s3.uri).find("test")) - set(before)
+    assert all(path.startswith("test/parts/") for path in added if not path.endswith(MAY_CHANGE)), added
+
+
+MAY_CHANGE = ("lease.json", "progress.json", "claims/1.json")
+"""What a driver that wakes up may still write: that it lives, or that it ends."""
+
+
 def kinds(log: list[Asked]) -> Counter[str]:
     """How often what was asked, by what the first part of the path says."""
     found: Counter[str] = Counter()
@@ -280,3 +348,36 @@ def test_a_lease_that_is_held_elsewhere(s3: Bucket, release: StoredRelease, trun
     assert trunchray(*command, "--takeover").code == 0
     with pytest.raises(Interrupted):
         held.check()
+
+
+def test_nobody_listens(s3: Bucket, release: StoredRelease, trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch):
+    """A store that is not up is named within seconds, before anything is compiled or asked."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
+    outcome = trunchray("compile", "mine", "--out", s3.uri)
+    assert outcome.code == 2
+    assert "nothing answers at http://127.0.0.1:1; is it up, and is AWS_ENDPOINT_URL right?" in outcome.err
+    assert outcome.err.count("\n") == 1
+
+
+def test_no_permission(s3: Bucket, release: StoredRelease, trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch):
+    """Who may read and not write can look, and is told before anything ran."""
+    command = ("run", release.uri, "--model", "mock/echo", "--out", s3.uri, "--run-id")
+    trunchray(*command, "r")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", READERS_KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", READERS_SECRET)
+    s3.log_in_again()
+    assert "it may not be written with the permissions at hand" in trunchray.refused(*command, "other")
+    assert trunchray("status", f"{s3.uri}/r").code == 0
+    monkeypatch.undo()
+    s3.log_in_again()
+
+
+def test_credentials_that_expire_under_a_command(s3: Bucket, release: StoredRelease, trunchray: CommandLine):
+    """Exit 3 and one line in the middle of a run; the same command goes on with what is stored."""
+    command = ("run", release.uri, "--model", "mock/echo", "--out", s3.uri, "--run-id", "r")
+    with s3.proxy.faulty(Fault("expired token", "PUT", "r/commits", times=99)):
+        outcome = trunchray(*command)
+    assert outcome.code == 3
+    assert "error: " in outcome.err
+    assert "the credentials have expired; get new ones and give the same command again" in outcome.err
+    assert trunchray(*command, "--takeover", "--json").json["complete"]
