@@ -14,6 +14,7 @@ from rich.table import Table
 
 from trunchray.cli.output import Output
 from trunchray.cli.screen import Line, fitted
+from trunchray.cli.standing import standings
 from trunchray.cli.tables import cost_cell, errors_cell, spent_of
 from trunchray.core.budget import Budget
 from trunchray.engine.progress import AgentProgress, Snapshot
@@ -85,6 +86,7 @@ class LiveProgress:
         table = fitted(self._output.stderr, "model", columns, lines)
         title = (snapshot.run_id, _duration(self._clock() - self._started), spent_of(snapshot.spent, self._budget))
         table.title, table.title_justify = "  ".join(filter(None, title)), "left"
+        table.caption, table.caption_justify = "\n".join(standings(snapshot, everything=True)), "left"
         return table
 
     def _row(self, agent: AgentProgress) -> Line:
@@ -100,7 +102,7 @@ class LiveProgress:
         elapsed = _duration(self._clock() - self._started)
         spent = spent_of(snapshot.spent, self._budget)
         done = f"{snapshot.rows:,}/{snapshot.planned:,} trials" + (f", {spent}" if spent else "")
-        return f"[{elapsed}] {snapshot.run_id}: {done}; {models}"
+        return "; ".join([f"[{elapsed}] {snapshot.run_id}: {done}", models, *standings(snapshot)])
 
     def _part(self, agent: AgentProgress) -> str:
         rate = self._rates.rate(agent.name)
