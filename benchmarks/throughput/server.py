@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 
@@ -29,18 +30,42 @@ ANSWER = {
 }
 """About 1 KB."""
 
+MESSAGE = {
+    "id": "msg_0",
+    "type": "message",
+    "role": "assistant",
+    "model": "fixed",
+    "content": [{"type": "text", "text": ANSWER["choices"][0]["message"]["content"]}],
+    "stop_reason": "end_turn",
+    "usage": {"input_tokens": 250, "output_tokens": 200},
+}
+"""The same in Anthropic's protocol."""
+
+CALLS = 2
+"""Calls of a tool before `conversing` answers."""
+
 
 @contextmanager
-def serving(latency_ms: int = 0) -> Generator[str]:
-    """The base URL of a server in a process of its own."""
+def serving(latency_ms: int = 0, reply: dict[str, Any] = ANSWER) -> Generator[str]:
+    """The base URL of a server in a process of its own, which always gives this reply."""
     with tempfile.TemporaryDirectory() as temporary:
         answer = Path(temporary) / "answer.json"
-        answer.write_text(json.dumps(ANSWER))
+        answer.write_text(json.dumps(reply))
         command = [*_program(Path(temporary)), str(latency_ms), str(answer)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout
             yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
             process.kill()
+
+
+@contextmanager
+def conversing() -> Generator[str]:
+    """The base URL of a server in a process of its own, whose model calls the tool `add` and then answers."""
+    command = [sys.executable, str(HERE / "server.py")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        yield process.stdout.readline().strip()
+        process.kill()
 
 
 def _program(temporary: Path) -> list[str]:
@@ -81,5 +106,19 @@ async def _serve(latency: float, body: bytes) -> None:
     await loop.run_in_executor(None, sys.stdin.read)
 
 
+async def _converse() -> None:
+    from trunchray.adapters.models.server import serve  # noqa: PLC0415 - only here
+    from trunchray.core.agent import Mock, ModelAgent, ScriptedCall, ScriptedReply  # noqa: PLC0415
+
+    call = ScriptedReply(tool_calls=(ScriptedCall(name="add", arguments={"a": 40, "b": 2}),))
+    script = (*[call] * CALLS, ScriptedReply(text="The answer is 42."))
+    async with serve(ModelAgent(name="m", model="mock/script", mock=Mock(script=script))) as base_url:
+        print(base_url, flush=True)
+        await asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+
+
 if __name__ == "__main__":
-    asyncio.run(_serve(int(sys.argv[1]) / 1000, Path(sys.argv[2]).read_bytes()))
+    if len(sys.argv) == 1:
+        asyncio.run(_converse())
+    else:
+        asyncio.run(_serve(int(sys.argv[1]) / 1000, Path(sys.argv[2]).read_bytes()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,11 +21,14 @@ from trunchray.adapters.store import Store
 from trunchray.core.agent import Mock, ModelAgent, Pacing
 from trunchray.core.digest import sha256
 from trunchray.core.plan import make_plan
-from trunchray.core.release import Compiler, Release, ReleaseCases, ReleaseEval, sealed
+from trunchray.core.release import Compiler, Release, ReleaseCases, ReleaseEval, ReleaseTool, sealed
 from trunchray.core.run import RunSpec
 from trunchray.engine.local import LocalPool
 from trunchray.engine.progress import Snapshot
 from trunchray.engine.run import Pool, Run
+
+KEY = "THROUGHPUT_KEY"
+"""The environment variable of a key that nobody asks for."""
 
 SYSTEM = "Answer with the final number only. " * 4
 PROMPT = "Add up what the shop sold on each day of the week and say how much that is. " * 13
@@ -36,9 +40,21 @@ def prompt(number: int) -> str:
     return f"{number}: {PROMPT}"
 
 
-def make_release(root: str, cases: int) -> StoredRelease:
-    """A release of `cases` cases in ten evals, each with the check that its answer contains "42"."""
-    lines = [to_json(_case(number)) + b"\n" for number in range(cases)]
+ADD = b"""
+const inputSchema = { jsonSchema: { type: "object" } };
+export const tools = { add: { description: "Adds.", inputSchema, execute: ({ a, b }) => a + b } };
+export const asSchema = (schema) => schema;
+export const version = "6.0.0";
+"""
+"""A bundle of a tool, without a library."""
+
+
+def make_release(root: str, cases: int, *, tools: bool = False) -> StoredRelease:
+    """A release of `cases` cases in ten evals, each with the check that its answer contains "42".
+
+    With `tools`, each case has the tool `add`.
+    """
+    lines = [to_json(_case(number, ["add"] if tools else [])) + b"\n" for number in range(cases)]
     content = b"".join(lines)
     evals = [(f"e{group}", len(range(group, cases, 10))) for group in range(min(10, cases))]
     release = Release(
@@ -46,18 +62,19 @@ def make_release(root: str, cases: int) -> StoredRelease:
         version="1.0.0",
         evals=tuple(ReleaseEval(id=name, title=name, cases=count, path=f"evals/{name}.ts") for name, count in evals),
         cases=ReleaseCases(count=cases, sha256=sha256(content), bytes=len(content)),
+        tools=(ReleaseTool(name="add", description="Adds.", input_schema={"type": "object"}, module=sha256(ADD)),),
         compiler=Compiler(trunchray="0", deno="0", esbuild="0"),
     )
-    return open_release(write_release(Store(root), sealed(release), content, {}).uri)
+    return open_release(write_release(Store(root), sealed(release), content, {sha256(ADD): ADD}).uri)
 
 
-def _case(number: int) -> dict[str, Any]:
+def _case(number: int, tools: list[str]) -> dict[str, Any]:
     return {
         "id": f"case-{number:05d}",
         "evalId": f"e{number % 10}",
         "title": f"Case {number}",
         "description": "",
-        "input": {"prompt": prompt(number), "systemPrompt": SYSTEM, "tools": []},
+        "input": {"prompt": prompt(number), "systemPrompt": SYSTEM, "tools": tools},
         "data": None,
         "checks": {"evaluate": {"kind": "contains", "expected": "42"}},
         "source": {"path": f"evals/e{number % 10}.ts", "row": number // 10 + 1},
@@ -69,10 +86,16 @@ def echo(name: str = "echo", *, permits: int = 256, seed: int = 0) -> ModelAgent
     return ModelAgent(name=name, model="mock/echo", mock=Mock(seed=seed), pacing=Pacing(max_in_flight=permits))
 
 
-def served(base_url: str, *, permits: int = 256) -> ModelAgent:
+def served(base_url: str, *, permits: int = 256, model: str = "vllm/fixed", litellm: bool = False) -> ModelAgent:
     """A model behind an endpoint."""
+    os.environ[KEY] = "not-a-key"
     return ModelAgent(
-        name="served", model="openai-compatible/fixed", base_url=base_url, pacing=Pacing(max_in_flight=permits)
+        name="served",
+        model=model,
+        base_url=base_url,
+        transport="litellm" if litellm else "openai",
+        api_key_env=KEY,
+        pacing=Pacing(max_in_flight=permits),
     )
 
 

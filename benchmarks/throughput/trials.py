@@ -1,4 +1,7 @@
-"""One-call trials, as many as two processors can do: what trunchray adds to the requests themselves."""
+"""What trunchray adds to the requests themselves: one-call trials, as many as two processors can do, and dearer ones.
+
+The dearer ones are asked through litellm, or call a tool twice before they answer. There are fewer of them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Literal
 
 from baseline import Bare, bare
 from measure import apart, table
-from server import serving
+from server import MESSAGE, conversing, serving
 from subject import Ran, drive, echo, make_release, question, served
 
 
@@ -20,11 +23,56 @@ def run(pool: Literal["local", "ray"], cases: int, base_url: str | None) -> Ran:
         return drive(question(release, [agent]), release, out, pool)
 
 
+def run_dear(base_url: str, cases: int, model: str, *, litellm: bool, tools: bool) -> Ran:
+    """A run of `cases` trials in this process, with fewer requests in flight."""
+    with tempfile.TemporaryDirectory() as out:
+        release = make_release(f"{out}/releases", cases, tools=tools)
+        agent = served(base_url, permits=32, model=model, litellm=litellm)
+        return drive(question(release, [agent]), release, out, "local")
+
+
+def dear(trials: int, tooled: int) -> None:
+    """Ratios are to a bare aiohttp process; what tools cost is mostly the process that each trial has for them."""
+    shown: list[list[object]] = []
+    with serving() as base_url, serving(reply=MESSAGE) as anthropic, conversing() as script:
+        least = bare(base_url, trials * 10, processes=1)
+        cost = least.cpu / least.requests * 1e3
+        shown.append(["bare aiohttp", least.requests, cost, 1.0, least.peak])
+        for name, url, count, model, litellm, tools in (
+            ("openai, one call", base_url, trials * 10, "vllm/fixed", False, False),
+            (
+                "litellm, one call, Anthropic's protocol",
+                anthropic.removesuffix("/v1"),
+                trials,
+                "anthropic/fixed",
+                True,
+                False,
+            ),
+            ("litellm, one call, OpenAI's protocol", base_url, trials, "vllm/fixed", True, False),
+            ("openai, three steps with a tool", script, tooled, "vllm/fixed", False, True),
+            ("litellm, three steps with a tool", script, tooled, "vllm/fixed", True, True),
+        ):
+            ran = apart(run_dear, url, count, model, litellm=litellm, tools=tools)
+            each = (ran.spent.driver + ran.spent.workers + ran.spent.others) / count * 1e3
+            shown.append([name, count, each, each / cost, ran.spent.driver_peak])
+    table(
+        "trials in one process; CPU is per trial, tools' processes included",
+        ["", "trials", "CPU ms", "of bare", "peak MB"],
+        shown,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=25_000)
-    parser.add_argument("--only", choices=("mock", "served"))
+    parser.add_argument("--litellm", type=int, default=1000, help="trials through litellm")
+    parser.add_argument("--tooled", type=int, default=100, help="trials with tools")
+    parser.add_argument("--only", choices=("mock", "served", "dear"))
     options = parser.parse_args()
+    if options.only in (None, "dear"):
+        dear(options.litellm, options.tooled)
+    if options.only == "dear":
+        return
     ran: list[tuple[str, Ran]] = []
     bares: list[tuple[str, Bare]] = []
     if options.only != "served":
