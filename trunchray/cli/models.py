@@ -14,6 +14,7 @@ from trunchray.cli.output import Output
 from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
+    from trunchray.adapters.models.rate_limit import RateLimit
     from trunchray.core.agent import ModelAgent
 
 MockId = Literal["mock/echo", "mock/replay", "mock/script"]
@@ -41,6 +42,12 @@ def mock_server(
         typer.Option(metavar="KIND=SHARE", help="For example rate_limited=0.1; also server_error, timeout, malformed."),
     ] = None,
     seed: Annotated[int, typer.Option(metavar="N", help="Decides which requests meet a fault.")] = 0,
+    requests_per_minute: Annotated[
+        float | None, typer.Option(metavar="N", min=0.01, help="More than so many are refused with 429.")
+    ] = None,
+    retry_after: Annotated[
+        bool, typer.Option("--retry-after/--no-retry-after", help="Whether a 429 says how long to wait.")
+    ] = True,
     host: Annotated[str, typer.Option(metavar="ADDR", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any free port.")] = 8089,
     json: Json = False,
@@ -51,6 +58,7 @@ def mock_server(
 
     Example: trunchray mock-server --latency 0.2 --fault rate_limited=0.05
     """
+    from trunchray.adapters.models.rate_limit import RateLimit
     from trunchray.core.agent import Limits
     from trunchray.frontends.model_files import Location
     from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_recorded, validated
@@ -75,7 +83,9 @@ def mock_server(
     config = validated(ModelConfig, {"id": model, "mock": settings}, place)
     recorded = read_recorded((config,))
     (agent,) = build_agents((config,), recorded, limits=SomeLimits(), release_limits=Limits())
-    asyncio.run(_serve(agent, [*recorded.values()], _prompts(release), host=host, port=port, output=output))
+    limit = None if requests_per_minute is None else RateLimit(requests_per_minute, names_wait=retry_after)
+    serving = _serve(agent, [*recorded.values()], _prompts(release), limit, host=host, port=port, output=output)
+    asyncio.run(serving)
 
 
 def local_model(
@@ -123,14 +133,21 @@ def _interrupted() -> asyncio.Event:
 
 
 async def _serve(
-    agent: ModelAgent, recorded: list[bytes], prompts: dict[str, str], *, host: str, port: int, output: Output
+    agent: ModelAgent,
+    recorded: list[bytes],
+    prompts: dict[str, str],
+    limit: RateLimit | None,
+    *,
+    host: str,
+    port: int,
+    output: Output,
 ) -> None:
     """Answer until SIGINT or SIGTERM."""
     from trunchray.adapters.models.replay import load_replay
     from trunchray.adapters.models.server import serve
 
     replay = load_replay(recorded[0], "the recorded outputs") if recorded else None
-    async with serve(agent, host=host, port=port, replay=replay, prompts=prompts) as url:
+    async with serve(agent, host=host, port=port, replay=replay, prompts=prompts, limit=limit) as url:
         await _shown(output, url, agent.model)
 
 

@@ -21,6 +21,7 @@ from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelReply, ModelRequest, RequestedCall
 from trunchray.adapters.models.chance import Draw
 from trunchray.adapters.models.mock import MockClient, message_text
+from trunchray.adapters.models.rate_limit import Limiter, RateLimit
 from trunchray.adapters.models.replay import Replay
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.trial import FinishReason, Usage
@@ -34,14 +35,20 @@ _CLOSING = web.AppKey("closing", asyncio.Event)
 
 
 def mock_app(
-    spec: ModelAgent, *, replay: Replay | None = None, prompts: Mapping[str, str] | None = None
+    spec: ModelAgent,
+    *,
+    replay: Replay | None = None,
+    prompts: Mapping[str, str] | None = None,
+    limit: RateLimit | None = None,
 ) -> web.Application:
     """The server as an application. `prompts` maps a case's prompt to its id, which replay needs.
+
+    What exceeds the `limit` is refused with 429 before anything else happens to it.
 
     Raises:
         UsageError: the spec is not one of a mock, or what the mock plays is missing.
     """
-    endpoint = _Endpoint(spec, replay, prompts or {})
+    endpoint = _Endpoint(spec, replay, prompts or {}, Limiter(limit) if limit else None)
     app = web.Application(client_max_size=MAX_REQUEST)
     app[_CLOSING] = asyncio.Event()
     app.on_shutdown.append(_release_hanging)
@@ -64,13 +71,14 @@ async def serve(
     port: int = 0,
     replay: Replay | None = None,
     prompts: Mapping[str, str] | None = None,
+    limit: RateLimit | None = None,
 ) -> AsyncGenerator[str]:
     """Serve until the block ends; gives the base URL, ending in /v1. Port 0 takes any free one.
 
     Raises:
         UsageError: the address cannot be bound, and as `mock_app`.
     """
-    app = mock_app(spec, replay=replay, prompts=prompts)
+    app = mock_app(spec, replay=replay, prompts=prompts, limit=limit)
     runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
     await runner.setup()
     try:
@@ -97,7 +105,10 @@ async def _health(_request: web.Request) -> web.Response:
 
 
 class _Endpoint:
-    def __init__(self, spec: ModelAgent, replay: Replay | None, prompts: Mapping[str, str]) -> None:
+    def __init__(
+        self, spec: ModelAgent, replay: Replay | None, prompts: Mapping[str, str], limiter: Limiter | None
+    ) -> None:
+        self._limiter = limiter
         self._client = MockClient(spec, replay=replay)
         self._faults = (spec.mock or Mock()).faults
         self._replay = replay
@@ -109,6 +120,11 @@ class _Endpoint:
         return _json({"object": "list", "data": [{"id": name, "object": "model", "owned_by": "trunchray"}]})
 
     async def chat(self, http: web.Request) -> web.StreamResponse:
+        if self._limiter:
+            refused, wait = self._limiter.refuses()
+            if refused:
+                headers = {} if wait is None else {"Retry-After": str(wait)}
+                return _refusal(429, "too many requests a minute", "rate_limit_exceeded", headers=headers)
         try:
             request = self._read(await http.read())
         except ValueError as e:
