@@ -66,6 +66,12 @@ def test_what_a_dead_worker_had_in_flight_counts_as_paid_until_it_answers_again(
     assert purse.spent() == {"a": Spend(0, 70)}
 
 
+def test_an_expectation_that_was_measured_is_trusted():
+    """A command that goes on from many rows begins with as many trials as its budget carries."""
+    guessed, measured = (Purse(Budget(tokens=10_000), {}, {}, {"a": Spend(0, 10)}, measured={"a": n}) for n in (0, 99))
+    assert (guessed.allow("w", "a", 128), measured.allow("w", "a", 128)) == (16, 128)
+
+
 def test_grants_that_one_worker_does_not_need_are_free_for_others() -> None:
     """A worker without trials to begin gives back what it was granted."""
     purse = Purse(Budget(tokens=1000), {}, {}, {"a": Spend(0, 10)})

@@ -31,7 +31,7 @@ dollars, and a signed 64-bit number holds nine thousand million dollars.
 """
 
 UNKNOWN = 16
-"""Trials of an agent that may be in flight before one has ended; two more for each that has."""
+"""Trials of an agent that may be in flight before the cost of one is known; two more for each that is."""
 MARGIN = 2.0
 """Standard deviations of the cost of what is in flight that are reserved on top of its mean."""
 FEW_REPORTS = 8
@@ -90,9 +90,13 @@ class Budget(Frozen):
 
 @dataclass(slots=True)
 class _Costs:
-    """Mean and variance of what one trial costs in one measure, from sums over several; begins with a guess."""
+    """Mean and variance of what one trial costs in one measure, from sums over several; begins with a guess.
+
+    The guess weighs as much as `weight` trials.
+    """
 
     guess: float
+    weight: int = 1
     trials: int = 0
     spent: float = 0
     squares: float = 0
@@ -106,8 +110,7 @@ class _Costs:
 
     @property
     def mean(self) -> float:
-        """The guess weighs as much as one trial."""
-        return (self.guess + self.spent) / (1 + self.trials)
+        return (self.guess * self.weight + self.spent) / (self.weight + self.trials)
 
     @property
     def variance(self) -> float:
@@ -138,13 +141,15 @@ class _Account:
 class _Agent:
     """One agent's books over all workers, kept as sums so that no decision has to go through the workers.
 
-    `reserved` trials were granted and have not ended; `taken` ones were granted, without those that were lost.
+    `measured` trials are what its first guess rests on. `reserved` trials were granted and have not ended; `taken` ones
+    were granted, without those that were lost.
     """
 
     costs: tuple[_Costs, _Costs]
     own: list[tuple[int, int]]
     trials: int | None
     spent: Spend
+    measured: int = 0
     reserved: int = 0
     taken: int = 0
     begun: int = 0
@@ -174,9 +179,9 @@ class _Agent:
 class Purse:
     """Grants trials within a budget for the `whole` run and one for `each` agent.
 
-    `spent` is what stored rows of each agent have cost already, `expected` a first guess of what one trial will;
-    `trials` is how many trials of an agent may begin at all (a pilot). An agent that is in none of them is known from
-    its first report.
+    `spent` is what stored rows of each agent have cost already, `expected` a first guess of what one trial will, which
+    rests on as many trials as `measured` says; `trials` is how many of an agent may begin at all (a pilot). An agent
+    that is in none of them is known from its first report.
     """
 
     def __init__(
@@ -185,8 +190,11 @@ class Purse:
         each: Mapping[str, Budget],
         spent: Mapping[str, Spend],
         expected: Mapping[str, Spend],
+        *,
         trials: Mapping[str, int] | None = None,
+        measured: Mapping[str, int] | None = None,
     ) -> None:
+        self._measured = measured or {}
         self._whole = (whole or Budget()).limits()
         self._each, self._before, self._guesses, self._trials = dict(each), dict(spent), dict(expected), trials or {}
         self._agents: dict[str, _Agent] = {}
@@ -246,9 +254,11 @@ class Purse:
 
     def _agent(self, name: str) -> _Agent:
         if name not in self._agents:
-            guess = self._guesses.get(name, Spend())
+            guess, measured = self._guesses.get(name, Spend()), self._measured.get(name, 0)
+            weight = max(1, measured)
             self._agents[name] = _Agent(
-                costs=(_Costs(guess.cost), _Costs(guess.tokens)),
+                costs=(_Costs(guess.cost, weight), _Costs(guess.tokens, weight)),
+                measured=measured,
                 own=self._each[name].limits() if name in self._each else [],
                 trials=self._trials.get(name),
                 spent=self._before.get(name, Spend()),
@@ -261,7 +271,7 @@ class Purse:
         if books.trials is not None:
             wanted = min(wanted, books.trials - books.taken)
         if self._whole or books.own:
-            wanted = min(wanted, UNKNOWN + 2 * books.ended - books.reserved)
+            wanted = min(wanted, UNKNOWN + 2 * (books.ended + books.measured) - books.reserved)
         low, high = 0, max(0, wanted)
         while low < high:
             middle = (low + high + 1) // 2

@@ -172,7 +172,8 @@ class Run:
         if owed and not self._stop.is_set():
             self._dispatch(owed)
         elif self._closed:
-            self._show(self._progress.snapshot({}), store=True)
+            closed = {name: Standing(permits=0, closed=reason) for name, reason in self._closed.items()}
+            self._show(self._progress.snapshot({}, closed, datetime.now(UTC)), store=True)
 
     def _repair(self, damaged: Mapping[str, list[str]]) -> None:
         """Stored rows that are gone or damaged are owed again."""

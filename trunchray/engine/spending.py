@@ -127,6 +127,7 @@ class Account:
             spending.each,
             spent={name: of.spent for name, of in paid.items()},
             expected={one.name: expected_trial(one) for one in one_each},
+            measured={one.name: one.rows for one in one_each},
             trials=None if spending.pilot is None else {name: spending.pilot - of.rows for name, of in paid.items()},
         )
         return cls(purse, {shard: counts for of in paid.values() for shard, counts in of.stored.items()})
