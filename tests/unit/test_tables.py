@@ -64,6 +64,14 @@ def test_a_report_with_one_eval(monkeypatch: pytest.MonkeyPatch):
     assert len(shown(report("m", evals=1), 140, monkeypatch)) == 3
 
 
+def test_what_the_cache_saved(monkeypatch: pytest.MonkeyPatch):
+    """Answers that were found are said below the table, where there are any."""
+    found = report("m", evals=1)
+    hits = found.models[0].model_copy(update={"cache_hits": 1200, "saved_tokens": 34_000})
+    lines = shown(found.model_copy(update={"models": (hits,)}), 140, monkeypatch)
+    assert lines[3:] == ["m: 1,200 model calls answered from the cache, which saved 34,000 tokens"]
+
+
 LONG = "provider/a-model-with-a-rather-long-name-2026-01-01"
 
 

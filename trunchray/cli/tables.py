@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted, one_line
+from trunchray.cli.standing import standings
 from trunchray.core.report_markdown import coverage
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ def show_report(console: Console, report: Report) -> None:
     columns = [(column.name, column.rank) for column in _COLUMNS]
     console.print(fitted(console, "model / eval", columns, _lines(report)))
     for model in report.models:
+        _show_cached(console, model)
         _show_errors(console, model)
 
 
@@ -49,6 +51,8 @@ def show_status(console: Console, status: Status) -> None:
         columns.append(("cost $", 5))
         lines = [replace(line, cells=[*line.cells, cost_cell(usd)]) for line, usd in zip(lines, costs, strict=True)]
     console.print(fitted(console, "model", columns, lines))
+    for line in standings(status.latest, everything=True) if status.state == "running" and status.latest else []:
+        console.print(line)
 
 
 def errors_cell(count: int) -> Text:
@@ -94,6 +98,12 @@ def _rows(snapshot: Snapshot, name: str) -> int:
 def _spent(status: Status, name: str) -> float:
     """US dollars: what the driver last said of a model, or its commits, which may be newer."""
     return max(snapshot.spent_on(name).usd for snapshot in (status.committed, status.latest) if snapshot)
+
+
+def _show_cached(console: Console, model: ModelReport) -> None:
+    if model.cache_hits:
+        calls = f"{model.cache_hits:,} model call{'s' if model.cache_hits > 1 else ''}"
+        console.print(f"{model.name}: {calls} answered from the cache, which saved {model.saved_tokens:,} tokens")
 
 
 def _show_errors(console: Console, model: ModelReport) -> None:
