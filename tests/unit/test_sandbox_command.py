@@ -10,8 +10,8 @@ from pydantic import JsonValue
 
 from trunchray.adapters.sandbox import evaluators
 from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT, deno_version, install_environment, sandbox_command
-from trunchray.adapters.sandbox.process import CallTimeout, ProcessDied, ProcessFailure, ReplyTooLarge
-from trunchray.errors import EvaluatorError
+from trunchray.adapters.sandbox.host import parsed
+from trunchray.adapters.sandbox.process import CallTimeout, ProcessDied, ProcessFailure, ProtocolBroken, ReplyTooLarge
 
 
 def test_the_sandbox_may_write_to_its_reply_pipe_and_nothing_else() -> None:
@@ -22,6 +22,18 @@ def test_the_sandbox_may_write_to_its_reply_pipe_and_nothing_else() -> None:
     assert command[-2].endswith("sandbox_host/evaluator_host.mjs")
     assert command[-1] == "17"
     assert Path(command[-2]).is_file()
+
+
+def test_realms_that_come_and_go_are_collected_whole() -> None:
+    """Every collection is one of the whole heap where `young_mb` says how often; elsewhere V8 decides."""
+    flags = [
+        part for part in sandbox_command("evaluator_host.mjs", 3, heap_mb=128, young_mb=16) if "--gc-global" in part
+    ]
+    assert flags == [
+        "--v8-flags=--max-old-space-size=128,--disallow-code-generation-from-strings,"
+        "--min-semi-space-size=16,--max-semi-space-size=16,--gc-global"
+    ]
+    assert not any("semi-space" in part for part in sandbox_command("tools_host.mjs", 3, heap_mb=128))
 
 
 def test_the_sandbox_environment_is_the_same_everywhere() -> None:
@@ -79,8 +91,26 @@ def test_the_end_of_a_process_is_named(failure: ProcessFailure, type: str, messa
 
 
 @pytest.mark.parametrize("reply", [b"", b"[]", b"\xff", json.dumps("x").encode(), b"[" * 100_000])
-def test_a_reply_outside_the_protocol_is_a_crash(reply: bytes) -> None:
+def test_a_reply_that_is_no_object_breaks_the_protocol(reply: bytes) -> None:
     """Code that breaks out of its realm can write anything, and gets a failure for it."""
-    with pytest.raises(EvaluatorError) as caught:
-        evaluators._parsed(reply)
-    assert caught.value.type == "crashed"
+    with pytest.raises(ProtocolBroken):
+        parsed(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        {},
+        {"passed": True},
+        {"passed": 1, "score": 1, "message": None, "details": None},
+        {"passed": True, "score": float("inf"), "message": None, "details": None},
+        {"passed": True, "score": 1, "message": 7, "details": None},
+        {"type": "threw"},
+    ],
+    ids=str,
+)
+def test_a_reply_of_another_shape_breaks_the_protocol(reply: dict[str, JsonValue]) -> None:
+    """Nothing but a verdict or a failure is taken from a process, and anything else is a crash of it."""
+    with pytest.raises(ProtocolBroken) as caught:
+        evaluators._checked(reply)
+    assert evaluators._named(caught.value, 1).type == "crashed"

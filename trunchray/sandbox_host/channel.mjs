@@ -92,21 +92,22 @@ export function send(reply, number = 0) {
 }
 
 /**
- * Answers requests with `handle(request) -> Promise<reply>`, one at a time.
+ * Answers requests with `handle(request) -> Promise<reply>`, one at a time. `prepare` is called before each.
  *
  * Everything hangs on `beforeunload`, which Deno fires when nothing is left to do: the reply leaves only then. So a
- * promise that nobody will settle is noticed at once (`unsettled` is the reply), and work that an answer leaves behind
+ * promise that nobody will settle is noticed at once (`unsettled()` is the reply), and work that an answer leaves behind
  * in the background is paid for by its own deadline, never by that of the next request.
  *
  * Each request has a turn of its own: what comes late for one is never taken for the reply to another. An event that
  * came another way than Deno's ends the process, and so does a failure of the host itself.
  */
-export function serve(handle, unsettled) {
+export function serve(handle, unsettled, prepare = () => {}) {
   let turn = null;
   mute();
   listen("beforeunload", (event) => {
     if (event !== fired) leave("beforeunload came from the module");
-    if (turn) send(turn.reply ?? unsettled, turn.number);
+    if (turn) send(turn.reply ?? unsettled(), turn.number);
+    prepare();
     turn = next(handle);
     if (turn) event.preventDefault();
   });

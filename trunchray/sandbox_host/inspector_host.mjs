@@ -44,7 +44,7 @@ serve(
     const parts = split(request);
     return operations[parts.head.op](parts);
   },
-  reply([{ path: "", message: "the module waits for something that will never happen" }]),
+  () => reply([{ path: "", message: "the module waits for something that will never happen" }]),
 );
 
 /** Loads the module of a request in a fresh realm, after `prepare(realm, head)`; `tell(realm, exported)` answers. */

@@ -17,11 +17,8 @@ const LENT = [
   "URL", "URLSearchParams", "WritableStream", "atob", "btoa", "structuredClone",
 ];
 const EVENT_HOOKS = ["addEventListener", "removeEventListener", "dispatchEvent"];
-// Each of these could run code of one realm while another is being served, or share memory with a thread. A global that
-// is undefined and cannot be deleted hides the realm's own.
-const WITHHELD = Object.fromEntries(
-  ["Atomics", "FinalizationRegistry", "SharedArrayBuffer", "WebAssembly"].map((name) => [name, { value: undefined }]),
-);
+// Each of these could run code of one realm while another is being served, or share memory with a thread.
+const WITHHELD = ["Atomics", "FinalizationRegistry", "SharedArrayBuffer", "WebAssembly"];
 const CONSOLE = Object.keys(globalThis.console).filter((name) => typeof globalThis.console[name] === "function");
 
 const { setTimeout: startTimer, clearTimeout: stopTimer, setInterval: startInterval } = globalThis;
@@ -29,8 +26,7 @@ const now = performance.now.bind(performance);
 const { timeOrigin } = performance;
 /** The function whose source text is `source`, to be installed in any number of realms. */
 export const compile = (source, filename) => new vm.Script(`"use strict";(${source})`, { filename });
-const writerScript = compile(makeWriter, "plain.mjs");
-const preludeScript = compile(prelude, "prelude.mjs");
+const preludeScript = compile(`(host) => (${prelude})(host, ${makeWriter})`, "prelude.mjs");
 keepFromGlobal(EventTarget.prototype, EVENT_HOOKS);
 const lent = borrowed();
 
@@ -68,10 +64,11 @@ class Timers {
 export class Realm {
   #context;
   #timers = new Timers();
+  #module;
 
   constructor() {
-    const globals = Object.create(null, WITHHELD);
-    this.#context = vm.createContext(globals, { codeGeneration: { strings: true, wasm: false } });
+    // A global of its own, not an object of ours behind one: that would be asked for every name the author's code uses.
+    this.#context = vm.createContext(vm.constants.DONT_CONTEXTIFY, { codeGeneration: { strings: true, wasm: false } });
     Timers.current = this.#timers;
     const timers = this.#timers;
     const host = {
@@ -81,9 +78,9 @@ export class Realm {
       timeOrigin,
       consoleMethods: CONSOLE,
     };
-    const makeWriterHere = writerScript.runInContext(this.#context);
-    const laid = preludeScript.runInContext(this.#context)(host, makeWriterHere);
-    Object.assign(globals, lent, laid.globals);
+    const laid = this.install(preludeScript)(host);
+    for (const name of WITHHELD) delete this.#context[name];
+    Object.assign(this.#context, lent, laid.globals);
     this.write = laid.write;
     this.describe = laid.describe;
     this.evaluate = laid.evaluate;
@@ -95,12 +92,19 @@ export class Realm {
     return script.runInContext(this.#context);
   }
 
+  /** Does what can be done for `load` before any of the module runs. Throws the syntax error that it has. */
+  link(code, builtins) {
+    const module = new vm.SourceTextModule(code, { context: this.#context, identifier: "module.mjs" });
+    module.linkRequests(module.moduleRequests.map(({ specifier }) => builtins.module(specifier, this.#context)));
+    module.instantiate();
+    this.#module = module;
+  }
+
   /** Evaluates the module; its namespace. Throws what the module throws, or the syntax error that it has. */
   async load(code, builtins) {
-    const module = new vm.SourceTextModule(code, { context: this.#context, identifier: "module.mjs" });
-    await module.link((specifier) => builtins.module(specifier, this.#context));
-    await module.evaluate();
-    return module.namespace;
+    if (!this.#module) this.link(code, builtins);
+    await this.#module.evaluate();
+    return this.#module.namespace;
   }
 
   /** Ends its timers: a call must not reach into the next one. */

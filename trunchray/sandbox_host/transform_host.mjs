@@ -43,7 +43,7 @@ async function start({ number, head, body }) {
   serve(async (request) => {
     contents.push(decoder.decode(request));
     return contents.length < head.sources.length ? refused([]) : await run(head, code, contents, builtins, chance);
-  }, failed("never_settled", "waits for something that will never happen"));
+  }, () => failed("never_settled", "waits for something that will never happen"));
 }
 
 async function run(head, code, contents, builtins, chance) {

@@ -62,9 +62,9 @@ async def test_idle_processes_are_kept_for_the_modules_used_last() -> None:
 
 
 async def test_a_process_is_replaced_after_its_share_of_calls(sandbox: EvaluatorSandbox) -> None:
-    """After 500 calls, or 30 s of work, the next call starts a process without a past."""
+    """After 2,000 calls, or 30 s of work, the next call starts a process without a past."""
     seen = set()
-    for spent in ({"calls": 500}, {"busy": 30.0}, {}):
+    for spent in ({"calls": 2000}, {"busy": 30.0}, {}):
         assert await sandbox.evaluate(counter(), {"n": 0}) == expected(0)
         (worker,) = sandbox._idle
         seen.add(worker.process.pid)

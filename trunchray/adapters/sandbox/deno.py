@@ -60,12 +60,15 @@ def deno_version() -> str:
     return package_version("deno")
 
 
-def sandbox_command(host: str, reply_pipe: int, *, heap_mb: int) -> list[str]:
+def sandbox_command(host: str, reply_pipe: int, *, heap_mb: int, young_mb: int | None = None) -> list[str]:
     """The command that runs `sandbox_host/<host>` without permissions; it may write to its reply pipe alone.
 
-    `reply_pipe` is the number of an inherited file descriptor, the write end of a pipe.
+    `reply_pipe` is the number of an inherited file descriptor, the write end of a pipe. With `young_mb`, the whole heap
+    is collected each time that many megabytes of new objects are full, and at no other time part of it.
     """
-    flags = f"--max-old-space-size={heap_mb},--disallow-code-generation-from-strings"
+    flags = [f"--max-old-space-size={heap_mb}", "--disallow-code-generation-from-strings"]
+    if young_mb is not None:
+        flags += [f"--min-semi-space-size={young_mb}", f"--max-semi-space-size={young_mb}", "--gc-global"]
     return [
         binary(),
         "run",
@@ -79,7 +82,7 @@ def sandbox_command(host: str, reply_pipe: int, *, heap_mb: int) -> list[str]:
         "--no-lock",
         "--ignore-env",
         f"--allow-write=/dev/fd/{reply_pipe}",
-        f"--v8-flags={flags}",
+        f"--v8-flags={','.join(flags)}",
         str(HOSTS / host),
         str(reply_pipe),
     ]

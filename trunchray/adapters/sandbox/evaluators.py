@@ -11,27 +11,30 @@ import json
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from pydantic import JsonValue
 
+from trunchray.adapters.sandbox.host import out_of_memory, parsed, start_failure, started
 from trunchray.adapters.sandbox.process import (
     Bounds,
     CallTimeout,
     ProcessDied,
     ProcessFailure,
+    ProtocolBroken,
     ReplyTooLarge,
     SandboxProcess,
 )
-from trunchray.errors import EvaluatorError, SandboxError
+from trunchray.errors import EvaluatorError
 
 _HOST = "evaluator_host.mjs"
+_SANDBOX = "the evaluator sandbox"
 _MAX_REPLY = 1_100_000  # bytes; the host refuses results over 1,000,000 itself
-_MAX_CALLS = 500
+_YOUNG_MB = 32
+_MAX_CALLS = 2000
 _MAX_BUSY = 30.0  # seconds
 _MAX_CPU = 150  # seconds; more than a process can use that is recycled after 30 s, with all its threads
 _START = 30.0  # seconds
-_OUT_OF_MEMORY = ("out of memory", "out-of-memory", "allocation failed")
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class EvaluatorSandbox:
     def __init__(self, *, slots: int, deadline: float = 5.0, heap_mb: int = 256, keep: int = 4) -> None:
         self._slots = asyncio.Semaphore(slots)
         self._deadline = deadline
-        self._bounds = Bounds(heap_mb=heap_mb, cpu_seconds=_MAX_CPU, max_reply=_MAX_REPLY)
+        self._bounds = Bounds(heap_mb=heap_mb, cpu_seconds=_MAX_CPU, max_reply=_MAX_REPLY, young_mb=_YOUNG_MB)
         self._keep = keep
         self._idle: list[_Worker] = []
         self._closed = False
@@ -129,7 +132,7 @@ class EvaluatorSandbox:
         worker.calls += 1
         begun = time.monotonic()
         try:
-            reply = _parsed(await worker.process.call(request, self._deadline))
+            reply = _checked(parsed(await worker.process.call(request, self._deadline)))
             worker.spent = reply.get("last") is not False
         except BaseException:
             worker.spent = True
@@ -159,22 +162,20 @@ class EvaluatorSandbox:
             await self._idle.pop(0).process.close()
 
     async def _start(self, module: SandboxModule) -> _Worker:
+        process = await started(_HOST, self._bounds, what=_SANDBOX)
         try:
-            process = await SandboxProcess.start(_HOST, self._bounds, deadline=_START)
             await _load(process, module)
-        except (ProcessFailure, OSError) as e:
-            log = f": {e.log}" if isinstance(e, ProcessFailure) and e.log else ""
-            message = f"the evaluator sandbox did not start: {e}{log}"
-            raise SandboxError(message, type="start_failed", retryable=True) from e
+        except ProcessFailure as e:
+            raise start_failure(_SANDBOX, e) from e
         return _Worker(process, (module.key, module.export))
 
 
 async def _load(process: SandboxProcess, module: SandboxModule) -> None:
     head = json.dumps({"export": module.export}).encode()
     try:
-        refusal = _parsed(await process.call(head + b"\n" + module.code, _START))
+        refusal = parsed(await process.call(head + b"\n" + module.code, _START))
         if refusal:
-            raise EvaluatorError(str(refusal["message"]), type="bad_module")
+            raise EvaluatorError(str(refusal.get("message")), type="bad_module")
     except BaseException:
         await process.close()
         raise
@@ -202,21 +203,23 @@ def _finite(value: JsonValue) -> JsonValue:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _parsed(reply: bytes) -> dict[str, Any]:
-    """A host is not believed to keep the protocol: code that breaks out of its realm can write replies."""
-    try:
-        parsed: Any = json.loads(reply)
-    except (ValueError, RecursionError):
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise EvaluatorError("the evaluator's process broke its protocol", type="crashed")
-    return cast("dict[str, Any]", parsed)
+def _checked(reply: dict[str, Any]) -> dict[str, Any]:
+    """The reply, when it is a verdict or a failure."""
+    match reply:
+        case {"passed": bool(), "score": int() | float() as score, "message": str() | None, "details": _} if (
+            0 <= score <= 1
+        ):
+            return reply
+        case {"type": str(), "message": str()}:
+            return reply
+        case _:
+            raise ProtocolBroken("the process broke its protocol")
 
 
 def _graded(reply: dict[str, Any]) -> Graded:
     if "passed" not in reply:
-        raise EvaluatorError(str(reply.get("message")), type=str(reply.get("type")))
-    return Graded(bool(reply["passed"]), float(reply["score"]), reply["message"], reply["details"])
+        raise EvaluatorError(reply["message"], type=reply["type"])
+    return Graded(reply["passed"], float(reply["score"]), reply["message"], reply["details"])
 
 
 def _named(failure: ProcessFailure, deadline: float) -> EvaluatorError:
@@ -226,7 +229,7 @@ def _named(failure: ProcessFailure, deadline: float) -> EvaluatorError:
             return EvaluatorError(f"the evaluator did not finish within {deadline:g} s", type="timeout")
         case ReplyTooLarge():
             return EvaluatorError("the evaluator returned more than 1,000,000 bytes of JSON", type="output_too_large")
-        case ProcessDied(log=log) if any(sign in log.lower() for sign in _OUT_OF_MEMORY):
+        case ProcessDied() if out_of_memory(failure):
             return EvaluatorError("the evaluator used more memory than it may", type="out_of_memory")
         case ProcessDied(code=code) if code >= 0:
             return EvaluatorError(f"the evaluator ended its process (exit code {code})", type="exited")

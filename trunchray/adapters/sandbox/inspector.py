@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -17,7 +19,8 @@ from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.difference import first_difference
 from trunchray.adapters.sandbox.drifted import FIRST, REMEDY, SECOND
-from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessDied, ProcessFailure, SandboxProcess
+from trunchray.adapters.sandbox.host import explained, parts, reading, started
+from trunchray.adapters.sandbox.process import Bounds, ProcessFailure, ProtocolBroken, SandboxProcess
 from trunchray.errors import SandboxError
 
 _HOST = "inspector_host.mjs"
@@ -79,9 +82,10 @@ class Inspector:
         async with self._turn:
             first, second = await self._twice(code, export)
         answer, text = first
-        value = json.loads(text)
-        flaws = tuple(Flaw(**flaw) for flaw in answer["flaws"]) or _differences(first, value, second)
-        return Inspection(self.keep(text), value, tuple(answer["functions"]), flaws)
+        with _reading():
+            value = json.loads(text)
+            flaws = tuple(Flaw(**flaw) for flaw in answer["flaws"]) or _differences(first, value, second)
+            return Inspection(self.keep(text), value, tuple(answer["functions"]), flaws)
 
     async def is_evaluator(self, code: bytes, export: str) -> str | None:
         """None when the export holds a function `evaluate` and does not differ between two runs, else what is wrong.
@@ -91,17 +95,20 @@ class Inspector:
         async with self._turn:
             head, _ = await self._look({"op": "isEvaluator", "export": export}, code)
             await self._stop_after(head)
-            flaws = [Flaw(**flaw) for flaw in head["flaws"]]
-            if not flaws:
+            if head["flaws"]:
+                flaws = [Flaw(**flaw) for flaw in head["flaws"]]
+            else:
                 first, second = await self._twice(code, export, flawed=True)
-                flaws = _changes(first, second)
+                with _reading():
+                    flaws = _changes(first, second)
         return f"{flaws[0].path} {flaws[0].message}".strip() if flaws else None
 
     async def read_jsonl(self, data: bytes) -> Rows:
         """The rows of a JSON Lines file; blank lines are skipped, and lines with flaws are not among the rows."""
         head, text = await self._ask({"op": "readRows"}, data)
-        rows = [(line, value) for line, value in json.loads(text)]
-        return Rows(self.keep(data), rows, [(line, message) for line, message in head["flaws"]])
+        with _reading():
+            rows = [(line, value) for line, value in json.loads(text)]
+            return Rows(self.keep(data), rows, [(line, message) for line, message in head["flaws"]])
 
     def keep(self, data: bytes) -> int:
         """A handle for JSON Lines that are known to be good, and for `emit`."""
@@ -151,9 +158,10 @@ class Inspector:
 
     async def _look(self, head: dict[str, JsonValue], code: bytes) -> _Answer:
         try:
-            return await self._call(head, code, self._module_deadline)
+            return _checked(await self._call(head, code, self._module_deadline))
         except ProcessFailure as e:
-            flaw = {"path": "", "message": _explained(e, self._module_deadline)}
+            await self._stop()
+            flaw = {"path": "", "message": explained(e, self._module_deadline)}
             return {"flaws": [flaw], "functions": []}, b"null"
 
     async def _ask(self, head: dict[str, JsonValue], body: bytes) -> _Answer:
@@ -167,9 +175,7 @@ class Inspector:
     async def _call(self, head: dict[str, JsonValue], body: bytes, deadline: float) -> _Answer:
         """To be called with the turn."""
         process = await self._running()
-        reply = await process.call(json.dumps(head).encode() + b"\n" + body, deadline)
-        first, _, rest = reply.partition(b"\n")
-        return json.loads(first), rest
+        return parts(await process.call(json.dumps(head).encode() + b"\n" + body, deadline))
 
     async def _stop_after(self, answer: dict[str, Any]) -> None:
         """Ends the process when the module can have changed what another module would see."""
@@ -179,16 +185,31 @@ class Inspector:
     async def _running(self) -> SandboxProcess:
         if self._process is None or not self._process.usable:
             await self._stop()
-            try:
-                self._process = await SandboxProcess.start(_HOST, _BOUNDS)
-            except (ProcessFailure, OSError) as e:
-                raise SandboxError(f"Deno did not start: {e}", type="start_failed", retryable=True) from e
+            self._process = await started(_HOST, _BOUNDS, what="Deno")
         return self._process
 
     async def _stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             await process.close()
+
+
+@contextmanager
+def _reading() -> Generator[None, None, None]:
+    """A reply of another shape is a failure of the process."""
+    try:
+        with reading():
+            yield
+    except ProtocolBroken as e:
+        raise SandboxError(f"the inspecting process failed: {e}", type="crashed") from e
+
+
+def _checked(answer: _Answer) -> _Answer:
+    """The answer, when its head has the shape that it must have."""
+    head, rest = answer
+    with reading():
+        flaws = [{"path": str(flaw["path"]), "message": str(flaw["message"])} for flaw in head["flaws"]]
+        return {**head, "flaws": flaws, "functions": [str(path) for path in head["functions"]]}, rest
 
 
 def _differences(first: _Answer, value: JsonValue, second: _Answer) -> tuple[Flaw, ...]:
@@ -212,13 +233,3 @@ def _changes(first: _Answer, second: _Answer) -> list[Flaw]:
     if one["flaws"] != other["flaws"]:
         return [Flaw("", f"differs between two runs; {REMEDY}")]
     return [*_differences(({**one, "flaws": []}, text), json.loads(text), ({**other, "flaws": []}, other_text))]
-
-
-def _explained(failure: ProcessFailure, deadline: float) -> str:
-    match failure:
-        case CallTimeout():
-            return f"the module was not evaluated within {deadline:g} s"
-        case ProcessDied():
-            return f"evaluating the module ended its process ({failure}): {failure.log[-300:]}"
-        case _:
-            return f"the module cannot be read: {failure}"

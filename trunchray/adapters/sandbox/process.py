@@ -75,6 +75,12 @@ class Bounds:
     """Bytes."""
     pipe_bytes: int = 1 << 16
     """Of each pipe; more is worth its memory where frames have megabytes."""
+    young_mb: int | None = None
+    """New objects between two collections of the whole heap; None leaves both kinds of collection to V8.
+
+    What a realm that is done with holds is partly old, and keeps the rest of it from being collected as young: where
+    realms come and go, V8's own ways copy it again and again, until the heap is full.
+    """
     extra_mb: int = 290
     """Memory besides the heap: array buffers, and what Deno itself needs."""
     readable: tuple[str, ...] = ()
@@ -322,7 +328,7 @@ def _spawn(
     (stdin, requests), (output, stdout), (replies, reply_pipe) = pipes
     try:
         child = start(
-            sandbox_command(host, _REPLY_PIPE, heap_mb=bounds.heap_mb),
+            sandbox_command(host, _REPLY_PIPE, heap_mb=bounds.heap_mb, young_mb=bounds.young_mb),
             [stdin, stdout, stdout, reply_pipe],
             cwd=directory,
             env=environment,

@@ -10,8 +10,8 @@ from typing import Any, Self, cast
 
 from pydantic import JsonValue
 
-from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessFailure, SandboxProcess
-from trunchray.errors import SandboxError
+from trunchray.adapters.sandbox.host import parsed, started
+from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessFailure, ProtocolBroken, SandboxProcess
 
 _HOST = "tools_host.mjs"
 _MAX_REPLY = 10_000_000  # bytes; the host bounds each of three values to 1,000,000 characters
@@ -113,7 +113,7 @@ class ToolHost:
     async def _listen(self) -> None:
         try:
             while True:
-                number, reply = _parsed(await self._process.receive())
+                number, reply = _taken_apart(await self._process.receive())
                 if number not in self._asked:
                     raise ProcessFailure("the process answered what nobody asked")
                 self._asked.remove(number)
@@ -146,14 +146,10 @@ async def loaded(
         SandboxError: it did not start.
     """
     bounds = Bounds(heap_mb=heap_mb, cpu_seconds=_MAX_CPU, max_reply=_MAX_REPLY, pipe_bytes=1 << 20)
-    try:
-        process = await SandboxProcess.start(_HOST, bounds, deadline=_START)
-    except (ProcessFailure, OSError) as e:
-        log = f": {e.log}" if isinstance(e, ProcessFailure) and e.log else ""
-        raise SandboxError(f"the tools' process did not start: {e}{log}", type="start_failed", retryable=True) from e
+    process = await started(_HOST, bounds, what="the tools' process")
     try:
         head = json.dumps({"modules": [len(code) for code in codes], "examine": examine}).encode()
-        answer = _object(await process.call(b"\n".join((head, b"".join(codes))), deadline))
+        answer = parsed(await process.call(b"\n".join((head, b"".join(codes))), deadline), parse_int=_number)
         if failure := answer.get("failure"):
             raise BadModule(str(failure))
     except BaseException:
@@ -162,23 +158,12 @@ async def loaded(
     return process, answer.get("reports", [])
 
 
-def _parsed(reply: bytes) -> tuple[int, dict[str, Any]]:
-    answer = _object(reply)
+def _taken_apart(reply: bytes) -> tuple[int, dict[str, Any]]:
+    answer = parsed(reply, parse_int=_number)
     number, content = answer.get("id"), answer.get("reply")
     if not isinstance(number, int) or not isinstance(content, dict):
-        raise ProcessFailure("the process broke its protocol")
+        raise ProtocolBroken("the process broke its protocol")
     return number, cast("dict[str, Any]", content)
-
-
-def _object(reply: bytes) -> dict[str, Any]:
-    """A host is not believed to keep the protocol: code that breaks out of its realm can write replies."""
-    try:
-        parsed: Any = json.loads(reply, parse_int=_number)
-    except (ValueError, RecursionError):
-        parsed = None
-    if not isinstance(parsed, dict):
-        raise ProcessFailure("the process broke its protocol")
-    return cast("dict[str, Any]", parsed)
 
 
 def _number(text: str) -> int | float:

@@ -14,7 +14,8 @@ from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.difference import first_difference
 from trunchray.adapters.sandbox.drifted import FIRST, REMEDY, SECOND, drifted
-from trunchray.adapters.sandbox.process import CallTimeout, ProcessDied, ProcessFailure
+from trunchray.adapters.sandbox.host import explained, reading
+from trunchray.adapters.sandbox.process import ProcessFailure
 from trunchray.adapters.sandbox.tool_host import BadModule, loaded
 
 DEADLINE = 10.0
@@ -71,20 +72,20 @@ async def _look(code: bytes, deadline: float) -> ToolInspection:
         process, reports = await loaded([code], heap_mb=_HEAP_MB, deadline=deadline, examine=True)
         await process.close()
         return _read(reports)
+    except BadModule as e:
+        return ToolInspection(flaws=(ToolFlaw("", "", str(e)),))
     except ProcessFailure as e:
-        return ToolInspection(flaws=(ToolFlaw("", "", _explained(e, deadline)),))
+        return ToolInspection(flaws=(ToolFlaw("", "", explained(e, deadline)),))
 
 
 def _read(reports: list[dict[str, Any]]) -> ToolInspection:
-    """The report on the only module. Code that breaks out of its realm could have written something else."""
-    try:
+    """The report on the only module."""
+    with reading():
         (report,) = reports
         return ToolInspection(
             tuple(FoundTool(tool["name"], tool["description"], tool["inputSchema"]) for tool in report["tools"]),
             tuple(ToolFlaw(*flaw) for flaw in report["flaws"]),
         )
-    except (KeyError, TypeError, ValueError) as e:
-        raise ProcessFailure("the process broke its protocol") from e
 
 
 def _differences(first: ToolInspection, second: ToolInspection) -> Iterator[ToolFlaw]:
@@ -108,15 +109,3 @@ def _differences(first: ToolInspection, second: ToolInspection) -> Iterator[Tool
 def _differ(one: JsonValue, other: JsonValue) -> str:
     path, a, b = first_difference(one, other)
     return f"{f'differs at {path}' if path else 'differs'} between two runs: {a}, then {b}; {REMEDY}"
-
-
-def _explained(failure: ProcessFailure, deadline: float) -> str:
-    match failure:
-        case BadModule():
-            return str(failure)
-        case CallTimeout():
-            return f"the module was not evaluated within {deadline:g} s"
-        case ProcessDied():
-            return f"evaluating the module ended its process ({failure}): {failure.log[-300:]}"
-        case _:
-            return f"the module cannot be read: {failure}"

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from trunchray.adapters.models import json_text
+from trunchray.adapters.sandbox.host import out_of_memory
 from trunchray.adapters.sandbox.process import CallTimeout, ProcessDied, ProcessFailure
 from trunchray.adapters.sandbox.tool_host import BadModule, Stopped, ToolHost
 from trunchray.errors import ToolError
@@ -27,7 +28,6 @@ DEADLINE = 30.0
 """Seconds that one call may take."""
 
 _GRACE = 1.0  # seconds between the tool's own abort signal and the end of its process
-_OUT_OF_MEMORY = ("out of memory", "out-of-memory", "allocation failed")
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ def _outcome(reply: dict[str, Any]) -> ToolOutcome:
 def _dead(name: str, failure: ProcessFailure) -> ToolError:
     what = f"the tools' process died during a call of {name!r}"
     match failure:
-        case ProcessDied(log=log) if any(sign in log.lower() for sign in _OUT_OF_MEMORY):
+        case ProcessDied() if out_of_memory(failure):
             return ToolError(f"{what}: it used more memory than it may", type="out_of_memory")
         case ProcessDied(code=-9):
             return ToolError(f"{what}: somebody killed it", type="killed", retryable=True)

@@ -14,15 +14,14 @@ from typing import Any
 
 from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT
 from trunchray.adapters.sandbox.drifted import FIRST, SECOND, Surroundings
-from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessFailure, ReplyTooLarge, SandboxProcess
+from trunchray.adapters.sandbox.host import out_of_memory, parts, reading, started
+from trunchray.adapters.sandbox.process import Bounds, CallTimeout, ProcessFailure, ReplyTooLarge
 from trunchray.core.case import MAX_CASES
-from trunchray.errors import SandboxError
 
 _HOST = "transform_host.mjs"
 _BOUNDS = Bounds(heap_mb=1024, cpu_seconds=150, max_reply=1 << 29, pipe_bytes=1 << 20)
 _DEADLINE = 60.0  # seconds
 _SHOWN = 100  # characters of a case that differs
-_OUT_OF_MEMORY = ("out of memory", "out-of-memory", "allocation failed")
 
 
 @dataclass(frozen=True)
@@ -82,31 +81,23 @@ async def transform(code: bytes, sources: Sequence[SourceText], *, deadline: flo
 async def _run(
     code: bytes, sources: Sequence[SourceText], seen: Surroundings, environment: Mapping[str, str], deadline: float
 ) -> Transformed:
-    try:
-        process = await SandboxProcess.start(_HOST, _BOUNDS, environment=environment)
-    except (ProcessFailure, OSError) as e:
-        raise SandboxError(f"Deno did not start: {e}", type="start_failed", retryable=True) from e
+    process = await started(_HOST, _BOUNDS, what="Deno", environment=environment)
     head = {
         "sources": [{"name": source.name, "path": source.path, "sha256": source.sha256} for source in sources],
         **asdict(seen),
         "maxCases": MAX_CASES,
     }
     try:
-        answer, lines = await _ask(process, json.dumps(head).encode() + b"\n" + code, deadline)
-        for source in sources if not answer["flaws"] else ():
-            answer, lines = await _ask(process, source.content, deadline)
+        answer, lines = parts(await process.call(json.dumps(head).encode() + b"\n" + code, deadline))
+        for source in sources if not answer.get("flaws") else ():
+            answer, lines = parts(await process.call(source.content, deadline))
+        with reading():
+            flaws = tuple(_flaws(answer))
+            return Transformed(flaws=flaws) if flaws else Transformed(str(answer["name"]), lines)
     except ProcessFailure as e:
         return Transformed(flaws=(TransformFlaw(None, "transform", _explained(e, deadline)),))
     finally:
         await process.close()
-    flaws = tuple(_flaws(answer))
-    return Transformed(flaws=flaws) if flaws else Transformed(answer["name"], lines)
-
-
-async def _ask(process: SandboxProcess, request: bytes, deadline: float) -> tuple[dict[str, Any], bytes]:
-    reply = await process.call(request, deadline)
-    end = reply.index(b"\n")
-    return json.loads(reply[:end]), reply[end + 1 :]
 
 
 def _flaws(answer: dict[str, Any]) -> list[TransformFlaw]:
@@ -153,7 +144,7 @@ def _explained(failure: ProcessFailure, deadline: float) -> str:
             return f"did not end within {deadline:g} s"
         case ReplyTooLarge():
             return f"returned more than {_BOUNDS.max_reply >> 20} MB of JSON"
-        case _ if any(sign in failure.log.lower() for sign in _OUT_OF_MEMORY):
+        case _ if out_of_memory(failure):
             return f"needs more than {_BOUNDS.heap_mb} MB of memory"
         case _:
             return f"ended its process ({failure}): {failure.log[-300:]}"
@@ -167,7 +158,7 @@ def _difference(first: Transformed, second: Transformed) -> TransformFlaw | None
         return None
     one, other = first.lines.split(b"\n"), second.lines.split(b"\n")
     index = next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)) - 1)
-    a, b = one[index].decode(), other[index].decode()
+    a, b = one[index].decode(errors="replace"), other[index].decode(errors="replace")
     if not a or not b:
         message = f"returned {len(one) - 1:,} cases, and {len(other) - 1:,} when it ran again; {_REMEDY}"
         return TransformFlaw(None, "transform", message)
@@ -178,7 +169,10 @@ _REMEDY = "a transformer must not depend on the time, on chance, on the time zon
 
 
 def _id(case: str) -> str:
-    value: Any = json.loads(case)
+    try:
+        value: Any = json.loads(case)
+    except (ValueError, RecursionError):
+        value = None
     return repr(value["id"]) if isinstance(value, dict) and "id" in value else "without an id"
 
 
