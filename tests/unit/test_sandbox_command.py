@@ -26,13 +26,10 @@ def test_the_sandbox_may_write_to_its_reply_pipe_and_nothing_else() -> None:
 
 def test_realms_that_come_and_go_are_collected_whole() -> None:
     """Every collection is one of the whole heap where `young_mb` says how often; elsewhere V8 decides."""
-    flags = [
-        part for part in sandbox_command("evaluator_host.mjs", 3, heap_mb=128, young_mb=16) if "--gc-global" in part
-    ]
-    assert flags == [
-        "--v8-flags=--max-old-space-size=128,--disallow-code-generation-from-strings,"
-        "--min-semi-space-size=16,--max-semi-space-size=16,--gc-global"
-    ]
+    (flags,) = (
+        part for part in sandbox_command("x.mjs", 3, heap_mb=128, young_mb=16) if part.startswith("--v8-flags=")
+    )
+    assert {"--min-semi-space-size=16", "--max-semi-space-size=16", "--gc-global"} < set(flags.split(","))
     assert not any("semi-space" in part for part in sandbox_command("tools_host.mjs", 3, heap_mb=128))
 
 
