@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
+from trunchray.adapters import store_failure
+
 FileSystem: TypeAlias = Any
 """An `s3fs.S3FileSystem` (it ships no types)."""
 
@@ -17,14 +19,17 @@ BOTOCORE = {
 """One try and bounded waits, in seconds: whoever calls has the patience."""
 
 
-def exists(fs: FileSystem, path: str) -> bool:
-    """Whether there is such an object."""
-    bucket, _, key = path.partition("/")
+def touch(fs: FileSystem, path: str) -> None:
+    """Read as little as possible of an object. Not by HEAD: refusals of that do not say why.
+
+    Raises:
+        FileNotFoundError: there is no such object.
+    """
     try:
-        fs.call_s3("head_object", Bucket=bucket, Key=key)
-    except FileNotFoundError:
-        return False
-    return True
+        fs.cat_file(path, start=0, end=1)
+    except OSError as e:
+        if store_failure.code(e) not in {"InvalidRange", "416"}:  # it is empty
+            raise
 
 
 def page(fs: FileSystem, path: str, after: str = "", *, deep: bool, size: int) -> tuple[list[str], str]:

@@ -135,7 +135,13 @@ class Store:
     def exists(self, path: str) -> bool:
         """Whether there is such an object."""
         full = self._full(path)
-        return self._try(path, lambda: s3_requests.exists(self._fs, full) if self._s3 else bool(self._fs.exists(full)))
+        if not self._s3:
+            return self._try(path, lambda: bool(self._fs.exists(full)))
+        try:
+            self._try(path, lambda: s3_requests.touch(self._fs, full))
+        except FileNotFoundError:
+            return False
+        return True
 
     def names(self, path: str = "") -> list[str]:
         """The names directly under a folder, sorted; none when there is no such folder."""
@@ -181,7 +187,7 @@ class Store:
                     raise got
 
         if wanted:
-            self._try("", fetch)
+            self._try("" if len(wanted) > 1 else next(iter(wanted.values())), fetch)
         return {path: self._there(path, found[full]) for full, path in wanted.items()}
 
     def _there(self, path: str, found: bytes | BaseException) -> bytes:
@@ -215,9 +221,9 @@ class Store:
         if not self._manners.conditional and self.exists(path):
             return self._holds(path, content)
         done = self._put_new(path, content)
-        if done and self._manners.conditional is None:
-            # The same again has to be refused. A store that does it nevertheless has changed nothing by it.
-            self._manners.conditional = not self._put_new(path, content)
+        # The same again has to be refused. A store that does it nevertheless has changed nothing by it.
+        if done and self._manners.conditional is None and self._put_new(path, content):
+            self._manners.conditional = False
         return (done and bool(self._manners.conditional)) or self._holds(path, content)
 
     def _put_new(self, path: str, content: bytes) -> bool:
