@@ -24,6 +24,7 @@ from trunchray.core.report import Report
 from trunchray.core.run import RunSpec, extend
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
+from trunchray.engine.progress import Snapshot
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.spending import Account, Spending, estimate
 from trunchray.errors import ReleaseError, UsageError
@@ -129,7 +130,8 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
         ReleaseError: its release is gone or damaged.
     """
     folder, plan = open_run(run_uri)
-    result = aggregate(plan, folder)
+    last = Snapshot.read(folder.progress())
+    result = aggregate(plan, folder, closed=last.closed if last else None)
     for shard, paths in result.damaged.items():
         warn(
             f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are not counted; `trunchray run` again"

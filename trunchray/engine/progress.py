@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Self
+
+from pydantic import JsonValue, ValidationError
 
 from trunchray.core.budget import Spend, total
 from trunchray.core.frozen import Frozen
@@ -35,6 +38,19 @@ class Snapshot(Frozen):
     resumed: int = 0
     at: datetime | None = None
     """When that was, for what is told as an age; None when nothing is."""
+
+    @classmethod
+    def read(cls, stored: JsonValue) -> Self | None:
+        """What a driver stored last; None when there is nothing, or nothing that this version can read."""
+        try:
+            return cls.model_validate(stored)
+        except ValidationError:
+            return None
+
+    @property
+    def closed(self) -> dict[str, str]:
+        """The models of which nothing more was begun, and why."""
+        return {one.name: one.standing.closed for one in self.agents if one.standing and one.standing.closed}
 
     @property
     def planned(self) -> int:

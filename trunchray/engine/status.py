@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import ValidationError
-
 from trunchray.adapters.lease import is_driven
 from trunchray.core.frozen import Frozen
 from trunchray.engine.aggregate import counting_commits
@@ -51,12 +49,5 @@ def read_status(run_uri: str) -> Status:
         driver=lease.driver if lease else None,
         heartbeat=lease.heartbeat if lease else None,
         committed=committed,
-        latest=None if state == "complete" else _snapshot(folder.progress()),
+        latest=None if state == "complete" else Snapshot.read(folder.progress()),
     )
-
-
-def _snapshot(stored: object) -> Snapshot | None:
-    try:
-        return Snapshot.model_validate(stored)
-    except ValidationError:
-        return None

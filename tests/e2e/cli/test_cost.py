@@ -108,6 +108,7 @@ def test_a_budget_that_is_reached_says_how_to_go_on(config: dict[str, Any], trun
         assert f"{CASES - asked} are owed" in stopped.err
         assert stopped.json["models"][0]["not_run_reason"] == "budget"
         assert "budget" in Path("runs/r/report/report.md").read_text(encoding="utf-8")
+        assert trunchray("report", "runs/r", "--json").json["models"] == stopped.json["models"]
         state = trunchray("status", "runs/r", "--json").json
         assert state["latest"]["agents"][0]["spent_usd"] == pytest.approx(asked * EACH)
         assert trunchray("run", file, "--budget-usd", "1").code == 0
