@@ -183,6 +183,10 @@ async def test_clients_are_built_from_specs() -> None:
     [
         ({"model": "openai/gpt"}, {}, "'openai/gpt' needs a key: set the environment variable OPENAI_API_KEY"),
         ({"model": "groq/x"}, {"GROQ_API_KEY": " "}, "GROQ_API_KEY"),
+        ({"model": "groq/x", "api_key_env": ("A", "B")}, {"A": "sk"}, "set the environment variable B where"),
+        ({"model": "anthropic/claude"}, {}, "'anthropic/claude' needs a key: set the environment variable ANTHROPIC"),
+        ({"model": "bedrock/claude", "params": {"fallbacks": []}}, {}, "params may not set fallbacks"),
+        ({"model": "groq/x", "headers": {"api-key": "a b"}}, {"GROQ_API_KEY": "sk"}, "headers are stored with the run"),
         ({"model": "openai/gpt"}, {"OPENAI_API_KEY": "a b"}, "the key in OPENAI_API_KEY has blanks"),
         ({"model": "vllm/x", "base_url": LOCAL, "params": {"stream": True}}, {}, "params may not set stream"),
         ({"model": "vllm/x", "base_url": LOCAL, "params": {"n": 2, "model": "y"}}, {}, "may not set model, n"),

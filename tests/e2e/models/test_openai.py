@@ -434,3 +434,15 @@ def test_connecting_does_not_load_http() -> None:
     script = "import sys, trunchray.adapters.models.connect; print('aiohttp' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
     assert done.stdout == "False\n"
+
+
+def test_building_a_client_does_not_load_litellm() -> None:
+    """A driver that checks its models has no use for it; workers load it before their first trial."""
+    script = (
+        "import sys; from trunchray.adapters.models.connect import build_client; "
+        "from trunchray.core.agent import ModelAgent; "
+        "build_client(ModelAgent(name='m', model='anthropic/claude'), environ={'ANTHROPIC_API_KEY': 'sk'}); "
+        "print('litellm' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == "False\n"

@@ -50,7 +50,7 @@ _CONTROLS = frozenset(
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL")
 _SHORTEST_SECRET = 16
 """Characters of an environment variable's value that is taken for a secret."""
-_NO_CREDENTIALS = re.compile(r"credential|api[_ ]?key|authenticat", re.IGNORECASE)
+_NO_CREDENTIALS = re.compile(r"locate credentials|default credentials|api[_ ]?key|authenticat", re.IGNORECASE)
 _HOP = frozenset({"accept-encoding", "connection", "content-encoding", "content-length", "host", "transfer-encoding"})
 """Headers that belong to a connection, not to what is said over it."""
 _DROPPED = _HOP | {"location"}
@@ -151,7 +151,7 @@ class LiteLLMClient:
                 return outcome
             if outcome.filtered:
                 return ModelReply(text="", finish_reason="content-filter")
-            host = exchange.host or f"{self._provider} (through litellm)"
+            host = exchange.host or self._provider
             if not (outcome.of_the_key and self._keys.refused(key, str(outcome.error(host)))):
                 raise outcome.error(host, hint(key) if key else "")
 
@@ -201,10 +201,10 @@ class LiteLLMClient:
             raise exchange.error from None
         answer = exchange.answer
         if isinstance(error, TimeoutError | library.timeout) and (answer is None or answer.status < 300):
-            message = f"{self._provider} (through litellm): no answer in {self._pacing.timeout:g} s"
+            message = f"{self._provider}, through litellm: no answer in {self._pacing.timeout:g} s"
             raise ProviderError(message, type="timeout", retryable=True) from None
         if answer is None:
-            return self._not_sent(error)
+            raise self._not_sent(error) from None
         if answer.status >= 300:
             return read_refusal(*answer, self._redaction.message, now=self._wall_clock())
         stated = _object(answer).get("error")
@@ -213,22 +213,24 @@ class LiteLLMClient:
         text = answer.body[:4096].decode("utf-8", "replace")
         raise self._malformed(f"the reply cannot be read: {self._redaction.message(text)[:200]!r}", exchange) from None
 
-    def _not_sent(self, error: Exception) -> Refusal:
-        """Refused by litellm itself, without credentials, or sent over connections of its own."""
+    def _not_sent(self, error: Exception) -> ProviderError:
+        """Refused by litellm itself, without credentials, or sent over connections that are not ours."""
         message = " ".join(self._redaction.message(str(error).partition("\nTraceback")[0]).split())[:300]
         status: Any = getattr(error, "status_code", None)
-        headers = getattr(error, "litellm_response_headers", None) or getattr(
-            getattr(error, "response", None), "headers", {}
-        )
-        body: Any = getattr(error, "body", None)
-        code = str(body.get("code") or body.get("type") or "") if isinstance(body, dict) else ""
+        headers = getattr(error, "litellm_response_headers", None) or {}
         if not isinstance(status, int) or not 400 <= status < 600:
             status = 500
-        if status >= 500 and _NO_CREDENTIALS.search(message):
+        if _NO_CREDENTIALS.search(message):
             status = 401
-        if status >= 500 and _caused_by(error, ImportError):
+        elif _caused_by(error, ImportError):
             status = 400
-        return Refusal(status, code, message, retry_after(headers, now=self._wall_clock()))
+        refusal = Refusal(status, "", message, retry_after(headers, now=self._wall_clock()))
+        return ProviderError(
+            f"{self._provider}, through litellm: {message}",
+            type=refusal.type,
+            retryable=refusal.retryable,
+            retry_after=refusal.retry_after,
+        )
 
     def _malformed(self, what: str, exchange: _Exchange) -> ProviderError:
         host = exchange.host or self._provider

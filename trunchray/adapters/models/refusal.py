@@ -71,6 +71,10 @@ class Refusal:
         return "context_length" if too_long else "bad_request"
 
     @property
+    def retryable(self) -> bool:
+        return self.type in _RETRYABLE
+
+    @property
     def of_the_key(self) -> bool:
         """Another key might be served."""
         return self.type in ("authentication", "quota_exhausted")
@@ -90,7 +94,7 @@ class Refusal:
             text += " (redirects are not followed: set base_url to where it leads)"
         elif kind == "authentication":
             text += hint
-        return ProviderError(text, type=kind, retryable=kind in _RETRYABLE, retry_after=self.retry_after)
+        return ProviderError(text, type=kind, retryable=self.retryable, retry_after=self.retry_after)
 
 
 def read_refusal(status: int, headers: Mapping[str, str], body: bytes, clean: Clean, *, now: float) -> Refusal:
