@@ -21,19 +21,19 @@ def write(here: Path, *models: dict[str, Any]) -> Path:
     return path
 
 
-def test_a_model_that_answers(here: Path, trunchray: CommandLine):
+@pytest.mark.parametrize("transport", ["openai", "litellm"])
+def test_a_model_that_answers(transport: str, here: Path, trunchray: CommandLine):
     """One request; its name and time, its price and the provider's limits are shown, and the exit code is 0."""
     with CountingProvider() as provider:
         provider.sends = {"X-RateLimit-Limit-Requests": "500", "anthropic-ratelimit-tokens-remaining": "7", "X-Id": "1"}
-        path = write(
-            here, {"id": "local/m", "base_url": provider.base_url, "price": {"input": 0.15, "output": 0.6}, "name": "m"}
-        )
+        asked = {"id": "hosted_vllm/m", "transport": transport, "base_url": provider.base_url}
+        path = write(here, asked | {"name": "m", "price": {"input": 0.15, "output": 0.6}})
         value = trunchray("models", "check", path, "--json")
         assert value.code == 0, value.err
         assert provider.asked == {QUESTION: 1}
         shown = trunchray("models", "check", path)
     (model,) = value.json["models"]
-    assert (model["name"], model["model"], model["ok"], model["answered_as"]) == ("m", "local/m", True, "counting")
+    assert (model["name"], model["model"], model["ok"], model["answered_as"]) == ("m", asked["id"], True, "counting")
     assert model["seconds"] > 0
     assert (model["price"]["input"], model["usage"]["inputTokens"], model["problem"]) == (0.15, 7, None)
     limits = {"anthropic-ratelimit-tokens-remaining": "7", "x-ratelimit-limit-requests": "500"}
