@@ -198,7 +198,7 @@ class RayPool:
             return Lost(work.shard, work.attempt, f"its worker was lost ({type(e).__name__})")
         match answer:
             case ("store", str() as message):
-                raise StoreError(message)
+                raise StoreError(f"a Ray worker says: {message}")
             case ("worker", str() as message):
                 return Lost(work.shard, work.attempt, message)
             case _:

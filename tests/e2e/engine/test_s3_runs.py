@@ -29,6 +29,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.store import Store
 from trunchray.core.agent import Faults, Mock, ModelAgent, Pacing
+from trunchray.core.digest import sha256
 from trunchray.core.lease import STALE
 from trunchray.errors import Interrupted, StoreError, UsageError
 
@@ -123,6 +124,21 @@ def test_a_store_that_answers_from_the_past(fault: Fault, s3: Bucket):
         for shard in Store(f"{s3.uri}/test/commits").names()
         for name in Store(f"{s3.uri}/test/commits").names(shard)
     } == {"1.json"}
+
+
+def test_inputs_and_cache_on_s3(pool: str, s3: Bucket):
+    """Recorded outputs and cached answers are read from S3 by whoever runs the trials."""
+    release = make_release(s3.uri, 8)
+    recorded = b"".join(b'{"case_id": "c%d", "output": "out %d"}\n' % (number, number) for number in range(8))
+    replaying = ModelAgent(name="r", model="mock/replay", mock=Mock(replay=sha256(recorded)))
+    drive(question(release, [replaying]), release, s3.uri, pool=pool, inputs={sha256(recorded): recorded})
+    assert {row["output"] for row in rows(s3)} == {f"out {number}" for number in range(8)}
+    with CountingProvider() as provider:
+        for run in ("first", "second"):
+            spec = question(release, [asking(provider)], run_id=run)
+            assert drive(spec, release, s3.uri, pool=pool, cache=f"{s3.uri}/cache").complete
+        assert provider.answered.total() == 8
+    assert len(Store(f"{s3.uri}/cache").find()) == 8
 
 
 def test_a_torn_part_is_read_again(s3: Bucket):
