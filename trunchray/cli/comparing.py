@@ -13,12 +13,14 @@ from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
     from trunchray.core.comparison import ComparisonReport
+    from trunchray.core.limits import Gate
 
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
 
 
 def register(app: typer.Typer) -> None:
     app.command()(compare)
+    app.command()(gate)
 
 
 def compare(
@@ -60,6 +62,67 @@ def _compared(first: str, second: str | None, models: tuple[str, str] | None, ba
     if baseline:
         return compare_runs(baseline, first, models)
     return compare_runs(first, second, models) if second else compare_models(first, models or ())
+
+
+def gate(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")],
+    allow: Annotated[
+        list[str],
+        typer.Option(
+            "--allow", metavar="FILE|NAME=LIMITS", help="A gate file (YAML), or limits of one eval; can be repeated."
+        ),
+    ],
+    against: Annotated[
+        str | None, typer.Option("--compare", metavar="RUN", help="The run that drops are counted from.")
+    ] = None,
+    aa: Annotated[
+        bool, typer.Option("--aa", help="Say how often the limits fail a model that is compared with itself.")
+    ] = False,
+    junit: Annotated[Path | None, typer.Option("--junit", metavar="FILE", help="Also write it as JUnit XML.")] = None,
+    markdown: Markdown = None,
+    json: Json = False,
+) -> None:
+    """Say whether a run may pass: PASS, FAIL or INCONCLUSIVE, with every limit that is broken and its cases.
+
+    Exit codes: 0 PASS; 1 FAIL; 3 INCONCLUSIVE, for lack of verdicts or of certainty; 2 the gate cannot be judged.
+
+    Example: trunchray gate runs/quickstart --allow each=2
+
+    Example: trunchray gate runs/after --compare runs/before --allow gate.yaml --junit gate.xml
+    """
+    from trunchray.frontends.gate_file import read_gate
+
+    output = Output(as_json=json)
+    limits = read_gate(allow)
+    if aa:
+        if against or junit:
+            raise UsageError(f"--aa compares a run with itself; leave out {'--compare' if against else '--junit'}")
+        _try_itself(output, run, limits, markdown)
+        return
+    from trunchray.cli.gate_tables import show_gate
+    from trunchray.core.gate_markdown import gate_markdown
+    from trunchray.core.junit import junit as as_junit
+    from trunchray.engine.gate import judge_run
+
+    found = judge_run(run, limits, against)
+    if junit:
+        write(junit, as_junit(found).decode())
+    if markdown:
+        write(markdown, gate_markdown(found))
+    output.result(found.model_dump(mode="json"), lambda console: show_gate(console, found))
+    if code := {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}[found.verdict]:
+        raise typer.Exit(code)
+
+
+def _try_itself(output: Output, run: str, limits: Gate, markdown: Path | None) -> None:
+    from trunchray.cli.gate_tables import show_false_alarms
+    from trunchray.core.gate_markdown import aa_markdown
+    from trunchray.engine.gate import judge_itself
+
+    found = judge_itself(run, limits)
+    if markdown:
+        write(markdown, aa_markdown(found))
+    output.result(found.model_dump(mode="json"), lambda console: show_false_alarms(console, found))
 
 
 def write(path: Path, content: str) -> None:

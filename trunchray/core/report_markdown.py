@@ -166,7 +166,7 @@ def _cells(figures: Figures) -> tuple[str, ...]:
     usage, latency = figures.usage, figures.latency
     return (
         _percent(figures.pass_rate),
-        _range(figures.pass_rate_low, figures.pass_rate_high),
+        share_range(figures.pass_rate_low, figures.pass_rate_high),
         _mean(figures.mean_score, figures.mean_score_se),
         f"{figures.passed:,}",
         f"{figures.failed:,}",
@@ -183,7 +183,8 @@ def _percent(share: float | None) -> str:
     return "–" if share is None else f"{share:.1%}"
 
 
-def _range(low: float | None, high: float | None) -> str:
+def share_range(low: float | None, high: float | None) -> str:
+    """An interval in percent."""
     return "–" if low is None or high is None else f"{low:.1%} to {high:.1%}"
 
 

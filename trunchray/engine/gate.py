@@ -1,0 +1,81 @@
+"""Limits on stored runs."""
+
+from __future__ import annotations
+
+from trunchray.core.false_alarms import against_itself, claimed, judges_against
+from trunchray.core.gate import judge
+from trunchray.core.gate_facts import Candidate, Facts
+from trunchray.core.limits import Gate
+from trunchray.core.names import nearest
+from trunchray.core.verdicts import AAReport, GateReport
+from trunchray.engine.compare import CountedRun, match_cases, paired_models, read_counted
+from trunchray.errors import UsageError
+
+
+def judge_run(run_uri: str, gate: Gate, compare_uri: str | None = None) -> GateReport:
+    """Every limit of the gate for every model of the run that it judges, against the run at `compare_uri`, if any.
+
+    Raises:
+        UsageError: there is no run, or the gate names a model or an eval that it does not have.
+        ReleaseError: a release is gone or damaged.
+    """
+    run = _counted(run_uri, gate)
+    names = [name for name in run.models if gate.models is None or name in gate.models]
+    if compare_uri is None:
+        notes = [*run.notes, *([_NOT_COMPARED] if _compares(gate) else [])]
+        candidates = [Candidate(run.contender(name)) for name in names]
+        return judge(gate, candidates, sources=run.planned.sources, notes=notes)
+    before = read_counted(compare_uri)
+    matching = match_cases(before, run)
+    pairs = {second: first for first, second in paired_models(before, run)}
+    candidates = [
+        Candidate(run.contender(name), before.contender(pairs[name]) if name in pairs else None, matching.alike)
+        for name in names
+    ]
+    notes = list(dict.fromkeys((*run.notes, *before.notes)))
+    if matching.changed or matching.added or matching.removed:
+        notes.append(
+            f"{len(matching.alike):,} cases are the same in both runs; {len(matching.changed):,} changed, "
+            f"{len(matching.added):,} added, {len(matching.removed):,} removed"
+        )
+    return judge(gate, candidates, compared_with=before.name, sources=run.planned.sources, notes=notes)
+
+
+def judge_itself(run_uri: str, gate: Gate) -> AAReport:
+    """How often the gate's limits against another run fail models of the run that are compared with themselves.
+
+    Raises:
+        UsageError: as `judge_run`; or there are no such limits, or no model was asked any case twice.
+    """
+    run = _counted(run_uri, gate)
+    names = [name for name in run.models if gate.models is None or name in gate.models]
+    laid = [Facts.of(Candidate(run.contender(name)), run.planned.sources) for name in names]
+    if not any(judges_against(gate, facts) for facts in laid):
+        raise UsageError("--aa tries limits against another run (drop and max_drop), and the gate has none")
+    tried = [(facts.report.name, against_itself(gate, facts)) for facts in laid]
+    once = ", ".join(name for name, found in tried if found is None)
+    found = tuple(found for _, found in tried if found)
+    why = f"no case of {once} has two attempts with a verdict"
+    if not found:
+        raise UsageError(f"--aa: {why} (attempts: {laid[0].attempts}); run it with --attempts 4 or more")
+    return AAReport(run=run.name, claimed=claimed(gate, laid[0]), models=found, notes=(why,) if once else ())
+
+
+_NOT_COMPARED = "drop and max_drop were not judged, as there is no run to compare with; name one with --compare"
+
+
+def _counted(run_uri: str, gate: Gate) -> CountedRun:
+    """The run, once it is clear that it has what the gate names."""
+    run = read_counted(run_uri, gate.models)
+    known = set(run.plan.evals.values())
+    for name in gate.evals:
+        if name not in known:
+            raise UsageError(
+                f"the gate limits eval {name!r}, which run {run.name!r} does not have{nearest(name, known)}"
+            )
+    return run
+
+
+def _compares(gate: Gate) -> bool:
+    limits = [limit for limit in (gate.overall, gate.each, *gate.evals.values()) if limit]
+    return any(limit.drop is not None or limit.max_drop is not None for limit in limits)

@@ -1,0 +1,116 @@
+"""What a gate allows (YAML, or words on the command line) → `Gate`. Unknown keys are refused with the nearest one."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue, ValidationError
+from pydantic_core import ErrorDetails
+
+from trunchray.core.limits import Gate, Limit
+from trunchray.core.names import nearest
+from trunchray.errors import UsageError
+from trunchray.frontends.run_config import explain
+from trunchray.frontends.yaml_file import YamlFile, read_yaml
+
+_ALLOW = re.compile(r"(?P<name>[^=]+)=(?P<limits>.+)")
+
+
+def read_gate(allow: Sequence[str]) -> Gate:
+    """The gate that `--allow` values give: at most one file, and `NAME=LIMITS`, which replace what the file says.
+
+    NAME is an eval, `each` or `overall`; LIMITS is a number of missed cases, or `key:value` separated by commas.
+
+    Raises:
+        UsageError: a file cannot be read, or something in it or in the words is impossible; with place and value.
+    """
+    files = [value for value in allow if _is_file(value)]
+    if len(files) > 1:
+        raise UsageError(f"--allow names {len(files)} files, {', '.join(files)}; give one")
+    file = read_yaml(Path(files[0])) if files else None
+    content = _content(file)
+    for value in allow:
+        if not _is_file(value):
+            _put(content, value)
+    try:
+        # As JSON, where true is no number and "3" is none either.
+        return Gate.model_validate_json(json.dumps(content), strict=True)
+    except ValidationError as e:
+        problems = [f"{_place(error, file, content)}: {_explained(error)}" for error in e.errors()]
+        raise UsageError("\n".join(dict.fromkeys(problems))) from e
+
+
+def _is_file(value: str) -> bool:
+    return value.endswith((".yaml", ".yml"))
+
+
+def _content(file: YamlFile | None) -> dict[str, JsonValue]:
+    if file is None:
+        return {}
+    if not isinstance(file.value, dict):
+        raise UsageError(f"{file.path}: a gate is a mapping with the keys overall, each and evals")
+    return dict(file.value)
+
+
+def _put(content: dict[str, JsonValue], value: str) -> None:
+    """Set the limit that one word of the command line gives."""
+    found = _ALLOW.fullmatch(value)
+    if found is None:
+        raise UsageError(
+            f"--allow {value!r}: give a .yaml file, or NAME=LIMITS, such as refunds=2, "
+            "each=drop:0 or overall=min_pass_rate:0.9,max_drop:0.02"
+        )
+    name, limits = found["name"], _limits(value, found["limits"])
+    if name in ("each", "overall"):
+        content[name] = limits
+        return
+    evals = content.get("evals", {})
+    if isinstance(evals, dict):
+        content["evals"] = evals | {name: limits}
+
+
+def _limits(value: str, words: str) -> JsonValue:
+    if re.fullmatch("[0-9]+", words):
+        return int(words)
+    out: dict[str, JsonValue] = {}
+    for word in words.split(","):
+        key, colon, said = word.partition(":")
+        if not colon:
+            raise UsageError(
+                f"--allow {value!r}: {word!r} is not key:value; known keys: {', '.join(Limit.model_fields)}"
+            )
+        out[key.strip()] = _number(said.strip())
+    return out
+
+
+def _number(text: str) -> JsonValue:
+    """A number where the text is one as JSON writes it."""
+    try:
+        number: Any = json.loads(text)
+    except ValueError:
+        return text
+    return number if isinstance(number, int | float) else text
+
+
+def _place(error: ErrorDetails, file: YamlFile | None, content: dict[str, JsonValue]) -> str:
+    """The line of the file, unless the value is from the command line."""
+    here = file is not None and _at(file.value, error) == _at(content, error)
+    return file.place(error["loc"]) if file is not None and here else "--allow"
+
+
+def _at(value: JsonValue, error: ErrorDetails) -> JsonValue:
+    for part in error["loc"]:
+        value = value.get(str(part)) if isinstance(value, dict) else None
+    return value
+
+
+def _explained(error: ErrorDetails) -> str:
+    if error["type"] != "extra_forbidden":
+        return explain(error, Gate)
+    known = Gate.model_fields if len(error["loc"]) == 1 else Limit.model_fields
+    place = ".".join(map(str, error["loc"]))
+    return f"{place}: unknown key{nearest(str(error['loc'][-1]), known)}"
