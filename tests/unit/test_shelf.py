@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from trunchray.adapters import parts
 from trunchray.adapters.runs import RunFolder
+from trunchray.core.receipt import PartRef
 from trunchray.core.trial import Result, Trace, Trial, Verdict
 from trunchray.engine.shelf import FLUSH_BYTES, LAST_WAITS, Shelf
 from trunchray.errors import StoreError
@@ -113,3 +115,29 @@ async def test_a_store_that_fails_for_a_while_costs_nothing(tmp_path: Path):
         async with Shelf(folder, "s", sleep=sleep) as shelf:
             await shelf.add(row(2))
     assert [seconds for seconds in waits if seconds in LAST_WAITS] == list(LAST_WAITS)
+
+
+async def test_a_write_under_way_is_not_made_twice(tmp_path: Path):
+    """Whoever is cancelled while rows are being stored waits for the end of that, so no row is stored again."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow(RunFolder):
+        def add_part(self, shard: str, content: bytes, rows: int) -> PartRef:
+            begun.set()
+            assert go_on.wait(10)
+            return super().add_part(shard, content, rows)
+
+    folder = Slow(str(tmp_path))
+    async with Shelf(folder, "s", sleep=Ticks().sleep) as shelf:
+        await shelf.add(row(0))
+        flushing = asyncio.create_task(shelf.flush())
+        await asyncio.to_thread(begun.wait, 10)
+        for _ in range(2):
+            flushing.cancel()
+            await asyncio.sleep(0)
+        assert not flushing.done()
+        go_on.set()
+        with pytest.raises(asyncio.CancelledError):
+            await flushing
+    assert keys(folder) == [["k0"]]
+    assert [part.rows for part in shelf.parts] == [1]

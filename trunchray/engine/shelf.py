@@ -60,7 +60,7 @@ class Shelf:
                 await self.flush()
 
     async def flush(self) -> None:
-        """Store all that waits.
+        """Store all that waits. A write that has begun is seen to its end, also by whoever is cancelled meanwhile.
 
         Raises:
             StoreError: it could not be stored; it still waits.
@@ -69,11 +69,14 @@ class Shelf:
             rows, self._rows, self._bytes = self._rows, [], 0
             if not rows:
                 return
-            try:
-                self.parts.append(await asyncio.to_thread(self._store, rows))
-            except BaseException:
+            writing = asyncio.get_running_loop().run_in_executor(None, self._store, rows)
+            cancelled = await _end(writing)
+            if error := writing.exception():
                 self._rows = rows + self._rows
-                raise
+            else:
+                self.parts.append(writing.result())
+            if stopped := cancelled or error:
+                raise stopped
 
     def _store(self, rows: list[dict[str, Any]]) -> PartRef:
         return self._folder.add_part(self._shard, parts.encode(rows), len(rows))
@@ -83,3 +86,14 @@ class Shelf:
             await self._sleep(FLUSH_SECONDS)
             with suppress(StoreError):
                 await self.flush()
+
+
+async def _end(writing: asyncio.Future[PartRef]) -> asyncio.CancelledError | None:
+    """Wait for a thread, which cannot be stopped; gives the cancellation that came meanwhile."""
+    cancelled = None
+    while not writing.done():
+        try:
+            await asyncio.wait([writing])
+        except asyncio.CancelledError as e:
+            cancelled = e
+    return cancelled
