@@ -47,10 +47,11 @@ ALL_GONE = 300.0
 class _Actor:
     """A worker in a process of its own. Only plain records cross Ray: errors of libraries may not unpickle."""
 
-    def __init__(self, run_uri: str, release_uri: str, place: Place, governor: Any) -> None:
+    def __init__(self, run_uri: str, release_uri: str, place: Place, governor: str) -> None:
         # Each process has another name: what the one before it held is not its own.
         self._name = f"{place.name}/{uuid4().hex[:8]}"
-        self._governor = governor
+        # By its name, because a handle among the arguments could be lost, and then no worker could be started again.
+        self._governor: Any = ray.get_actor(governor)
         self._args = (run_uri, release_uri, place, self._exchange)
         self._opened: asyncio.Future[Worker] | None = None
 
@@ -141,7 +142,7 @@ class RayPool:
         self._standing: dict[str, Standing] = {}
         self._standing_probe: Any = None
         self._standing_due = float("-inf")
-        self._seats = [_Seat(make.remote(run_uri, release_uri, place, self._governor)) for place in places]
+        self._seats = [_Seat(make.remote(run_uri, release_uri, place, name)) for place in places]
         self._waiting: deque[Dispatch] = deque()
         self._events: deque[Finished[Receipt] | Lost] = deque()
         self._gone_since: float | None = None
