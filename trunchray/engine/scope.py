@@ -8,9 +8,9 @@ all workers that never exceeds the limit. A *lease* is a number of requests that
 it asks, it begins none. What a worker does not use comes back with its next demand.
 
 The limit grows from few permits, by one for each success, until a request is refused; a refusal halves it, and it
-grows slowly from then on. It grows only while it is used. A refusal also teaches a rate (see `pace`), which is what
-providers limit more often than requests in flight: so only the first refusal, and those that come in spite of the
-rate, halve the limit. However many refusals there are, they count once until the scope has cooled down.
+grows slowly from then on. It grows only while it is used. Many refusals also teach a rate (see `pace`), which is what
+providers limit more often than requests in flight: once it is known, refusals correct the rate and leave the limit
+alone. However many there are, they count once until the scope has cooled down.
 """
 
 from __future__ import annotations
@@ -195,7 +195,9 @@ class Scope:
         if now < self.cooling_until or self.limit >= self._ceiling:
             return
         if self._is_used(now):
-            each = 1.0 if self.limit < self._threshold else max(1 / self.limit, SLOWLY)
+            # A rate that is kept protects the provider better than a low limit.
+            quickly = self._paced or self.limit < self._threshold
+            each = 1.0 if quickly else max(1 / self.limit, SLOWLY)
             self.limit = min(self._ceiling, self.limit + each * succeeded)
 
     def _is_used(self, now: float) -> bool:
@@ -232,7 +234,7 @@ class Scope:
                 self._learned.idle(now, passed, self._begun, self._refused)
             self._paced.set(rate, max(AT_LEAST, BURST * rate))
         if self._tokens:
-            largest = max(model.mean for model in self._models.values())
+            largest = AT_LEAST * max(model.mean for model in self._models.values())
             self._tokens.set(self._tokens.rate, max(largest, TOLD_BURST * self._tokens.rate))
         for bucket in (self._requests, self._paced, self._tokens):
             if bucket:
