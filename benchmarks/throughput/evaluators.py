@@ -141,11 +141,13 @@ def main() -> None:
         seconds, spent = apart(run, slots, calls)
         used = spent.driver + spent.workers + spent.others
         cores = min(slots, processors)
-        shown.append([f"{slots} at a time", calls / seconds, calls / seconds / cores, calls / used, spent.worker_peak])
+        ours = spent.driver / calls * 1e6
+        rate = calls / seconds
+        shown.append([f"{slots} at a time", rate, rate / cores, calls / used, ours, spent.worker_peak])
     for name, seconds in zip(
         ("one realm for all, one process", "empty new realms, one process"), bare(calls), strict=True
     ):
-        shown.append([name, calls / seconds, calls / seconds, None, None])
+        shown.append([name, calls / seconds, calls / seconds, None, None, None])
     table(f"{calls:,} plain evaluator calls ({sandbox_level()})", _HEAD, shown)
     few = max(100, calls // 10)
     seconds, spent = apart(run, 1, few, zod(), '{"orderId": "a-1", "eligible": true, "lines": [1, 2]}')
@@ -153,13 +155,13 @@ def main() -> None:
     table(
         f"{few:,} zod evaluator calls",
         _HEAD,
-        [["1 at a time", few / seconds, few / seconds, few / used, spent.worker_peak]],
+        [["1 at a time", few / seconds, few / seconds, few / used, spent.driver / few * 1e6, spent.worker_peak]],
     )
     killed, restarted = (seconds * 1e3 for seconds in recovery(10))
     print(f"\na call that hangs: killed {killed:.0f} ms after its deadline, next verdict {restarted:.0f} ms later")
 
 
-_HEAD = ["", "calls/s", "a slot", "per CPU second", "worker MB"]
+_HEAD = ["", "calls/s", "a slot", "per CPU second", "Python µs", "worker MB"]
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ from trunchray.errors import EvaluatorError
 _HOST = "evaluator_host.mjs"
 _SANDBOX = "the evaluator sandbox"
 _MAX_REPLY = 1_100_000  # bytes; the host refuses results over 1,000,000 itself
-_YOUNG_MB = 32
+_YOUNG_MB = 64
 _MAX_CALLS = 2000
 _MAX_BUSY = 30.0  # seconds
 _MAX_CPU = 150  # seconds; more than a process can use that is recycled after 30 s, with all its threads
