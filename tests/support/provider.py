@@ -10,6 +10,8 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from trunchray.adapters.models.rate_limit import Limiter
+
 
 class CountingProvider:
     """An OpenAI-compatible server in a thread of its own; answers each prompt with itself after `latency` seconds."""
@@ -26,6 +28,8 @@ class CountingProvider:
         self.reach = 1
         self.failing: dict[str, int] = {}
         """Prompts that are refused with this status."""
+        self.limiter: Limiter | None = None
+        """What refuses a request that is one too many."""
         self.sends: dict[str, str] = {}
         """Headers of every answer."""
 
@@ -60,6 +64,8 @@ class CountingProvider:
         prompt = body["messages"][-1]["content"]
         self.asked[prompt] += 1
         self.headers.append(dict(request.headers))
+        if self.limiter and self.limiter.refuses()[0]:
+            return web.json_response({"error": {"message": "slow down"}}, status=429)
         self._now += 1
         self.most_at_once = max(self.most_at_once, self._now)
         if self.asked.total() >= self.reach:
