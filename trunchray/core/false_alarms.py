@@ -64,7 +64,7 @@ def against_itself(gate: Gate, facts: Facts, splits: int = SPLITS) -> FalseAlarm
 def claimed(gate: Gate, facts: Facts) -> float | None:
     """The largest false-alarm rate that the gate promises; None when it counts dropped cases: they promise nothing."""
     limits = [limit for _, limit in _against(gate, facts)]
-    return None if any(limit.dropped is not None for limit in limits) else (1 - gate.confidence) / 2
+    return None if any(limit.dropped is not None for limit in limits) else round((1 - gate.confidence) / 2, 9)
 
 
 def judges_against(gate: Gate, facts: Facts) -> bool:
