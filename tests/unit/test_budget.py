@@ -72,6 +72,14 @@ def test_an_expectation_that_was_measured_is_trusted():
     assert (guessed.allow("w", "a", 128), measured.allow("w", "a", 128)) == (16, 128)
 
 
+def test_a_guess_that_may_be_far_off_does_not_spend_a_small_budget():
+    """Before one trial has ended, each of several is reserved at what it could cost; a single one may always begin."""
+    purse = Purse(Budget(tokens=100), {}, {}, {"a": Spend(0, 10)}, most={"a": Spend(0, 80)})
+    assert purse.allow("w", "a", 50) == 1
+    purse.report("w", "a", spent=Spend(0, 10), begun=1, ended=1)
+    assert purse.allow("w", "a", 50) == 4
+
+
 def test_grants_that_one_worker_does_not_need_are_free_for_others() -> None:
     """A worker without trials to begin gives back what it was granted."""
     purse = Purse(Budget(tokens=1000), {}, {}, {"a": Spend(0, 10)})

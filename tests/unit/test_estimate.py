@@ -9,7 +9,7 @@ import pytest
 from trunchray.core.agent import Limits, ModelAgent, Price
 from trunchray.core.budget import Spend
 from trunchray.core.case import CaseInput
-from trunchray.core.estimate import Size, expected_trial, from_rows, from_sizes, size, together
+from trunchray.core.estimate import Size, from_rows, from_sizes, one_trial, size, together
 
 PRICED = ModelAgent(
     name="m", model="openai/m", price=Price(input=1, output=10), limits=Limits(max_output_tokens=800, max_steps=3)
@@ -32,7 +32,8 @@ def test_an_estimate_from_sizes():
     assert found.tokens.high == pytest.approx(10 * (200 + 4 + 800))
     assert found.usd is not None
     assert found.usd.expected == pytest.approx(10 * (154 * 1 + 100 * 10) / 1e6)
-    assert expected_trial(found) == Spend(1_154_000, 254)
+    assert one_trial(found) == Spend(1_154_000, 254)
+    assert one_trial(found, "high") == Spend(8_204_000, 1004)
 
 
 def test_tools_are_asked_in_several_calls():
@@ -69,4 +70,4 @@ def test_equal_rows_leave_no_doubt():
     assert found.usd is not None
     assert found.usd.low == found.usd.expected == found.usd.high == pytest.approx(0.5)
     assert together([found.usd, None, found.usd]).expected == pytest.approx(1)
-    assert expected_trial(from_rows(PRICED, [Spend(5, 7)] * 2, trials=0)) == Spend()
+    assert one_trial(from_rows(PRICED, [Spend(5, 7)] * 2, trials=0)) == Spend()

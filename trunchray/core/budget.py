@@ -7,8 +7,8 @@ Theory of operation. What trials cost is known once they have ended, so trials t
 reserved: each at the mean cost of its agent's trials so far, and several of them with two standard deviations of their
 sum on top. A further trial is granted while spent + reserved stays within every budget that applies to it. So a run
 passes its budget only by as much as the trials in flight, in the end a single one, happen to cost more than that, and
-by nothing when all trials cost the same. Until trials have ended, a first guess stands in for their mean and few are
-granted, because the guess may be wrong.
+by nothing when all trials cost the same. Until trials have ended, a first guess stands in for their mean; because it
+may be wrong, few are granted, and when they are several, for each as much as it could cost at most is reserved.
 """
 
 from __future__ import annotations
@@ -92,11 +92,13 @@ class Budget(Frozen):
 class _Costs:
     """Mean and variance of what one trial costs in one measure, from sums over several; begins with a guess.
 
-    The guess weighs as much as `weight` trials.
+    The guess rests on `measured` trials and weighs as much as they do, at least as one. When it rests on none, a trial
+    may turn out to cost up to `most`, and so may all of them.
     """
 
     guess: float
-    weight: int = 1
+    most: float
+    measured: int = 0
     trials: int = 0
     spent: float = 0
     squares: float = 0
@@ -110,7 +112,13 @@ class _Costs:
 
     @property
     def mean(self) -> float:
-        return (self.guess * self.weight + self.spent) / (self.weight + self.trials)
+        weight = max(1, self.measured)
+        return (self.guess * weight + self.spent) / (weight + self.trials)
+
+    @property
+    def reserve(self) -> float:
+        """What is set aside for one of several trials."""
+        return self.mean if self.measured or self.trials else max(self.guess, self.most)
 
     @property
     def variance(self) -> float:
@@ -180,8 +188,8 @@ class Purse:
     """Grants trials within a budget for the `whole` run and one for `each` agent.
 
     `spent` is what stored rows of each agent have cost already, `expected` a first guess of what one trial will, which
-    rests on as many trials as `measured` says; `trials` is how many of an agent may begin at all (a pilot). An agent
-    that is in none of them is known from its first report.
+    rests on as many trials as `measured` says, and where it rests on none, `most` is what one could cost; `trials` is
+    how many of an agent may begin at all (a pilot). An agent that is in none of them is known from its first report.
     """
 
     def __init__(
@@ -193,8 +201,9 @@ class Purse:
         *,
         trials: Mapping[str, int] | None = None,
         measured: Mapping[str, int] | None = None,
+        most: Mapping[str, Spend] | None = None,
     ) -> None:
-        self._measured = measured or {}
+        self._measured, self._highest = measured or {}, most or {}
         self._whole = (whole or Budget()).limits()
         self._each, self._before, self._guesses, self._trials = dict(each), dict(spent), dict(expected), trials or {}
         self._agents: dict[str, _Agent] = {}
@@ -255,9 +264,9 @@ class Purse:
     def _agent(self, name: str) -> _Agent:
         if name not in self._agents:
             guess, measured = self._guesses.get(name, Spend()), self._measured.get(name, 0)
-            weight = max(1, measured)
+            most = self._highest.get(name, guess)
             self._agents[name] = _Agent(
-                costs=(_Costs(guess.cost, weight), _Costs(guess.tokens, weight)),
+                costs=(_Costs(guess.cost, most.cost, measured), _Costs(guess.tokens, most.tokens, measured)),
                 measured=measured,
                 own=self._each[name].limits() if name in self._each else [],
                 trials=self._trials.get(name),
@@ -320,11 +329,9 @@ def _measure(books: _Agent, account: _Account) -> None:
 
 def _needs(scope: Mapping[str, _Agent], measure: int, name: str, more: int) -> float:
     """What is spent and reserved in a measure, with `more` trials of the agent `name`."""
-    paid, reserved, mean, variance = 0, 0, 0.0, 0.0
-    for agent, books in scope.items():
-        trials = books.reserved + (more if agent == name else 0)
-        paid += books.paid(measure)
-        reserved += trials
-        mean += trials * books.costs[measure].mean
-        variance += trials * books.costs[measure].variance
-    return paid + mean + (MARGIN * sqrt(variance) if reserved > 1 else 0)
+    paid = sum(books.paid(measure) for books in scope.values())
+    flight = [(books.reserved + (more if agent == name else 0), books.costs[measure]) for agent, books in scope.items()]
+    if sum(trials for trials, _ in flight) <= 1:
+        return paid + sum(trials * costs.mean for trials, costs in flight)
+    variance = sum(trials * costs.variance for trials, costs in flight)
+    return paid + sum(trials * costs.reserve for trials, costs in flight) + MARGIN * sqrt(variance)

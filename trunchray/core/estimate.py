@@ -105,12 +105,12 @@ def from_rows(agent: ModelAgent, rows: Sequence[Spend], trials: int) -> ModelEst
     )
 
 
-def expected_trial(estimate: ModelEstimate) -> Spend:
-    """What one trial is expected to cost; nothing when there are none."""
+def one_trial(estimate: ModelEstimate, end: Literal["expected", "high"] = "expected") -> Spend:
+    """What one of the trials is expected to cost, or what it would at the high end; nothing when there are none."""
     if not estimate.trials:
         return Spend()
-    usd = estimate.usd.expected if estimate.usd else 0
-    return Spend(round(usd * NANO / estimate.trials), round(estimate.tokens.expected / estimate.trials))
+    usd = getattr(estimate.usd, end) if estimate.usd else 0
+    return Spend(round(usd * NANO / estimate.trials), round(getattr(estimate.tokens, end) / estimate.trials))
 
 
 def together(ranges: Iterable[Range | None]) -> Range:

@@ -15,7 +15,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.agent import ModelAgent
 from trunchray.core.budget import Budget, Purse, Spend, total
-from trunchray.core.estimate import ModelEstimate, Size, expected_trial, from_rows, from_sizes, size
+from trunchray.core.estimate import ModelEstimate, Size, from_rows, from_sizes, one_trial, size
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Mark, Receipt
 from trunchray.engine.aggregate import counting_commits
@@ -126,8 +126,9 @@ class Account:
             spending.whole,
             spending.each,
             spent={name: of.spent for name, of in paid.items()},
-            expected={one.name: expected_trial(one) for one in one_each},
+            expected={one.name: one_trial(one) for one in one_each},
             measured={one.name: one.rows for one in one_each},
+            most={one.name: one_trial(one, "high") for one in one_each},
             trials=None if spending.pilot is None else {name: spending.pilot - of.rows for name, of in paid.items()},
         )
         return cls(purse, {shard: counts for of in paid.values() for shard, counts in of.stored.items()})
