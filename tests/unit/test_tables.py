@@ -14,6 +14,7 @@ from trunchray.cli.tables import show_report, show_status
 from trunchray.core.receipt import Counts
 from trunchray.core.report import CountedRow, Latency, Planned, PlannedModel, Report, Tokens
 from trunchray.core.tally import Tally
+from trunchray.engine.governor import Standing
 from trunchray.engine.progress import AgentProgress, Snapshot
 from trunchray.engine.status import Status
 
@@ -199,3 +200,31 @@ def test_states(state: Any, driver: str | None, latest: Snapshot | None, headlin
     assert lines[0] == headline
     assert " ".join(lines[1].split()) == "model planned counted passed failed error in progress"
     assert " ".join(lines[2].split()) == row
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("budget", "m: no further trial was begun (budget); a larger budget continues it"),
+        ("authentication", "m: no further trial was begun (authentication); what is owed is asked again by"),
+    ],
+)
+def test_a_status_says_why_a_model_is_asked_no_more(reason: str, said: str):
+    """And how it goes on."""
+    (agent,) = snapshot(10, 2).agents
+    closed = agent.model_copy(update={"standing": Standing(permits=0, closed=reason), "spent_usd": 0.5})
+    latest = snapshot(10, 2).model_copy(update={"agents": (closed,)})
+    stream = io.StringIO()
+    status = Status(
+        run="r",
+        uri="/runs/r",
+        release_digest="d" * 64,
+        state="waiting",
+        driver=None,
+        heartbeat=None,
+        committed=snapshot(10, 2),
+        latest=latest,
+    )
+    show_status(console(stream), status)
+    assert said in stream.getvalue()
+    assert "0.5000" in stream.getvalue()

@@ -51,8 +51,14 @@ def show_status(console: Console, status: Status) -> None:
         columns.append(("cost $", 5))
         lines = [replace(line, cells=[*line.cells, cost_cell(usd)]) for line, usd in zip(lines, costs, strict=True)]
     console.print(fitted(console, "model", columns, lines))
+    for name, reason in (status.latest.closed if status.latest else {}).items():
+        remedy = _REMEDIES.get(reason, "; what is owed is asked again by the same command")
+        console.print(f"{name}: no further trial was begun ({reason}){remedy}")
     for line in standings(status.latest, everything=True) if status.state == "running" and status.latest else []:
         console.print(line)
+
+
+_REMEDIES = {"budget": "; a larger budget continues it", "pilot": "; the command without --pilot continues it"}
 
 
 def errors_cell(count: int) -> Text:
