@@ -66,12 +66,12 @@ def test_never_more_in_flight_than_permitted(workers: int, permits: int, latency
     per_minute=st.integers(20, 3000), workers=st.integers(1, 5), delay=st.sampled_from([0.0, 0.1]), seed=st.integers()
 )
 def test_a_rate_that_was_told_is_never_exceeded(per_minute: int, workers: int, delay: float, seed: int):
-    """In any stretch of time no more requests begin than the rate allows for it, and half a second's worth or three."""
+    """In any stretch of time no more requests begin than the rate allows for it, and a second's worth or three."""
     quota = Quota(name="q", requests_per_minute=per_minute)
     world = World([model("a", quota=quota), model("b", quota=quota)], workers, accepts, 0.1, delay=delay, seed=seed)
     world.run(20)
     times = [at for at, *_ in world.sent]
-    rate, burst = per_minute / 60, max(3.0, per_minute / 120)
+    rate, burst = per_minute / 60, max(3.0, per_minute / 60)
     for first in range(0, len(times), max(1, len(times) // 40)):
         for last in range(first, len(times), max(1, len(times) // 40)):
             assert last - first + 1 <= rate * (times[last] - times[first]) + burst + 1e-6
@@ -87,7 +87,7 @@ def test_tokens_a_minute_are_kept(tokens: int, workers: int):
     world.run(40)
     later = [at for at, *_ in world.sent if at >= 10]
     used = tokens * len(later) / 30
-    assert 0.85 * 1000 <= used <= 1000 + max(500, 3 * tokens) / 30
+    assert 0.85 * 1000 <= used <= 1000 + max(1000, 3 * tokens) / 30
 
 
 @settings(deadline=None, max_examples=8)
@@ -110,7 +110,7 @@ def test_models_and_workers_share_a_rate_alike(seed: int, workers: int):
     world = World([model("a", quota=quota), model("b", quota=quota)], workers, accepts, latency=0.2, seed=seed)
     world.run(30)
     for of in (1, 2):
-        counts = Counter(request[of] for request in world.sent)
+        counts = Counter(request[of] for request in world.sent if request[0] > 5)
         assert max(counts.values()) <= 1.1 * min(counts.values()) + 5
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunchray.core.ledger import Abandon, Commit, Dispatch, Event, Finished, Instruction, Ledger, Lost, Stop
+from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Event, Finished, Instruction, Ledger, Lost, Stop
 
 LANES = ("a", "b", "c")
 
@@ -100,3 +100,29 @@ def test_after_stop_nothing_is_dispatched(
         assert (work.shard in cluster.commits) is whole
     assert ledger.finished
     assert cluster.dispatched == before
+
+
+def test_a_closed_lane_dispatches_nothing_more():
+    """What runs in it may end, whole or not; other lanes go on, and the ledger is finished without the rest."""
+    ledger = Ledger[str]([("a1", "a"), ("a2", "a"), ("a3", "a"), ("b1", "b"), ("b2", "b")], {"a": 2, "b": 1})
+    assert [found.shard for found in ledger.start() if isinstance(found, Dispatch)] == ["a1", "a2", "b1"]
+    assert ledger.handle(Close("a", "budget")) == []
+    assert ledger.handle(Close("a", "authentication")) == []
+    assert ledger.closed == {"a": "budget"}
+    assert ledger.handle(Finished("a1", 1, "part", missing=3, closed="budget")) == []
+    assert ledger.handle(Finished("a2", 1, "whole", missing=0)) == [Commit("a2", "whole")]
+    assert not ledger.finished
+    assert ledger.handle(Finished("b1", 1, "whole", missing=0)) == [Commit("b1", "whole"), Dispatch("b2", 1, "b")]
+    ledger.handle(Finished("b2", 1, "whole", missing=0))
+    assert ledger.finished
+    assert ledger.committed == {"a2", "b1", "b2"}
+
+
+def test_a_worker_may_be_the_first_to_know_that_a_lane_is_closed():
+    """Its shard is not sent out again, as it would come back at once."""
+    ledger = Ledger[str]([("a1", "a"), ("a2", "a")], {"a": 1})
+    ledger.start()
+    assert ledger.handle(Finished("a1", 1, "part", missing=1, closed="authentication")) == []
+    assert ledger.finished
+    assert ledger.closed == {"a": "authentication"}
+    assert not ledger.abandoned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -233,3 +234,55 @@ async def test_what_was_paid_before_a_failure_is_kept() -> None:
     with pytest.raises(ProviderError) as caught:
         await agent(Provider([ProviderError("no", type="bad_request")])).run(CASE, case_id="sum", attempt=1)
     assert caught.value.trace is None
+
+
+@dataclass
+class Slow(Provider):
+    """Really takes its time: as long as somebody waits for it, from the reply after the given ones on."""
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        if self.outcomes:
+            return await super().complete(request)
+        await asyncio.Event().wait()
+        raise AssertionError
+
+
+async def test_a_trial_ends_at_its_wall() -> None:
+    """The call in flight is cancelled, the limit is in the record, and what the model said last is its answer."""
+    asks = ModelReply("let me see", finish_reason="tool-calls", tool_calls=(RequestedCall("1", "nothing", "{}"),))
+    provider = Slow([asks])
+    trace = await agent(provider, limits=Limits(wall=2.01)).run(CASE, case_id="sum", attempt=1)
+    assert (trace.output, trace.finish_reason) == ("let me see", "tool-calls")
+    assert [(step.kind, step.name, step.input) for step in trace.steps][-1] == ("limit", "wall", 2.01)
+
+
+async def test_a_model_that_never_replied_by_the_wall_failed() -> None:
+    """There is nothing to grade: that is an error of the provider, and is not tried again within the trial."""
+    with pytest.raises(ProviderError, match=r"limits\.wall") as caught:
+        await agent(Slow([]), limits=Limits(wall=0.01)).run(CASE, case_id="sum", attempt=1)
+    assert (caught.value.type, caught.value.retryable) == ("wall_limit", True)
+
+
+async def test_waiting_for_a_rate_limit_does_not_count_toward_the_wall() -> None:
+    """Only the time that the model and its tools take does; what was waited is told apart."""
+
+    class Late:
+        async def enter(self) -> float:
+            return 5000
+
+        def leave(self, outcome: object) -> None: ...
+
+    provider = Provider([ModelReply("4")])
+    spec = ModelAgent(name="m", model="mock/echo", limits=Limits(wall=3))
+    asking = build_agent(spec, provider, Toolbox(), admission=Late())
+    trace = await asking.run(CASE, case_id="sum", attempt=1)
+    assert (trace.output, trace.waited) == ("4", 5000)
+
+
+def test_a_wall_is_part_of_what_is_asked_only_when_set() -> None:
+    """Limits without one have the digest they always had."""
+    plain = ModelAgent(name="m", model="mock/echo")
+    assert "wall" not in plain.model_dump(mode="json")["limits"]
+    walled = plain.model_copy(update={"limits": Limits(wall=5)})
+    assert walled.digest != plain.digest
+    assert ModelAgent.model_validate(walled.model_dump(mode="json")) == walled

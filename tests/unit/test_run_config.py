@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trunchray.core.agent import Faults, Latency, Limits, Mock, Price
+from trunchray.core.agent import Faults, Latency, Limits, Mock, Price, Quota
 from trunchray.core.digest import sha256
 from trunchray.errors import UsageError
 from trunchray.frontends.run_config import (
@@ -430,3 +430,40 @@ def test_quotas_of_several_keys(tmp_path: Path):
     assert c.pacing.tokens_per_minute == 100
     with pytest.raises(UsageError, match=r"models 'a' and 'd' share quota 'q'.*quota of its own"):
         build_agents(config.models, {}, **more)
+
+
+QUOTAS = "release: r\nquotas: {main: {requests_per_minute: 600, max_in_flight: 9}}\nmodels:\n"
+
+
+def test_models_share_a_named_quota(tmp_path: Path):
+    """A quota is written once, and models name it; a model without one says its own rates."""
+    (tmp_path / "run.yaml").write_text(
+        QUOTAS + "- {id: openai/x, quota: main}\n- {id: openai/y, pacing: {tokens_per_minute: 5}, limits: {wall: 9}}"
+    )
+    config = read_run_config(tmp_path / "run.yaml")
+    shared, own = build_agents(config.models, {}, limits=SomeLimits(), release_limits=Limits(), quotas=config.quotas)
+    assert shared.quota == Quota(name="main", requests_per_minute=600, max_in_flight=9)
+    assert (own.quota, own.pacing.tokens_per_minute, own.limits.wall) == (None, 5, 9)
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("{id: openai/x, quota: mian}", "model 'openai/x': there is no quota 'mian' — did you mean 'main'?"),
+        (
+            "{id: openai/x, quota: main, pacing: {requests_per_minute: 5}}",
+            "model 'openai/x' has both quota 'main' and pacing.requests_per_minute; say rates in one of them",
+        ),
+    ],
+)
+def test_bad_quotas(model: str, message: str, tmp_path: Path):
+    """An unknown name gets the nearest known one, and a rate is said in one place."""
+    (line,) = refused(tmp_path, f"{QUOTAS}- {model}")
+    assert message in line
+
+
+def test_unknown_keys_of_quotas(tmp_path: Path):
+    """They are refused like all others."""
+    content = f"release: r\nquotas: {{limits: {{request_per_minute: 1}}}}\nmodels: [{ECHO}]"
+    (line,) = refused(tmp_path, content)
+    assert "quotas.limits.request_per_minute: unknown key — did you mean 'requests_per_minute'?" in line

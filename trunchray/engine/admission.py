@@ -51,6 +51,7 @@ class Gate:
         self._begun = self._ended = self._blocked = self._blocked_in_row = 0
         self._pause_until = -inf
         self._reason, self._error = "", None
+        self._broken: Exception | None = None
         self.closed: str | None = None
         """Why no trial begins any more; None while they do."""
 
@@ -62,6 +63,8 @@ class Gate:
             return None
         if self._trials >= 1:
             return self._start()
+        if self._broken:
+            raise self._broken
         waiting: asyncio.Future[int | None] = asyncio.get_running_loop().create_future()
         self._beginning.append(waiting)
         self._wake()
@@ -137,6 +140,8 @@ class Gate:
     async def _wait(self) -> float:
         if self.closed in BLOCKING:
             raise asyncio.CancelledError
+        if self._broken:
+            raise self._broken
         began = self._clock()
         waiting = asyncio.get_running_loop().create_future()
         if not self._entering:
@@ -220,7 +225,8 @@ class Gate:
         self._permits = 0
 
     def fail(self, error: Exception) -> None:
-        """The governor cannot be asked any more: whoever waits is told why."""
+        """The governor cannot be asked any more: whoever has to wait is told why."""
+        self._broken = error
         for waiting in (*self._entering, *self._beginning):
             if not waiting.done():
                 waiting.set_exception(error)
@@ -277,8 +283,8 @@ class Gates:
         """Stop asking."""
         if self._loop:
             self._loop.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._loop
+            # What broke it was told to those who waited.
+            await asyncio.gather(self._loop, return_exceptions=True)
 
     async def _ask(self) -> None:
         try:

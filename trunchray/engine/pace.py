@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-TOLD_BURST, BURST = 0.5, 0.1
-"""Seconds' worth of a rate that may come at once after a quiet moment: of one that we were told, and of a guess."""
+BURST = 1.0
+"""Seconds' worth of a rate that may come at once after a quiet moment."""
 CUT = 0.05
 """The share by which a refusal lowers the known rate."""
 QUICK, SLOW = 4.0, 30.0

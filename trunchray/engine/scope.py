@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from trunchray.core.agent import AgentSpec
 from trunchray.engine.demand import Demand, Grant
-from trunchray.engine.pace import BURST, TOLD_BURST, Bucket, LearnedRate
+from trunchray.engine.pace import BURST, Bucket, LearnedRate
 from trunchray.engine.sharing import share_out
 
 FIRST = 16
@@ -235,7 +235,7 @@ class Scope:
             self._paced.set(rate, max(AT_LEAST, BURST * rate))
         if self._tokens:
             largest = AT_LEAST * max(model.mean for model in self._models.values())
-            self._tokens.set(self._tokens.rate, max(largest, TOLD_BURST * self._tokens.rate))
+            self._tokens.set(self._tokens.rate, max(largest, BURST * self._tokens.rate))
         for bucket in (self._requests, self._paced, self._tokens):
             if bucket:
                 bucket.refill(now)
@@ -322,4 +322,4 @@ class Scope:
 
 
 def _bucket(per_minute: float | None, now: float) -> Bucket | None:
-    return None if per_minute is None else Bucket(per_minute / 60, max(AT_LEAST, TOLD_BURST * per_minute / 60), now)
+    return None if per_minute is None else Bucket(per_minute / 60, max(AT_LEAST, BURST * per_minute / 60), now)
