@@ -253,7 +253,7 @@ def _start(address: str | None) -> bool:
         return False
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
     if address is None:
-        ray.init(address="local", include_dashboard=False, **options)
+        _start_here(options)
         return True
     try:
         ray.init(address=address, **options)
@@ -262,3 +262,19 @@ def _start(address: str | None) -> bool:
             f"no Ray cluster answers at {address!r} ({e}); start one, or leave --address out to use this machine"
         ) from e
     return True
+
+
+def _start_here(options: dict[str, Any]) -> None:
+    """A Ray of our own. On a busy machine it may start more slowly than Ray waits, so it gets a second chance."""
+    for last in (False, True):
+        try:
+            ray.init(address="local", include_dashboard=False, **options)
+            return
+        except Exception as e:  # what Ray raises then
+            ray.shutdown()
+            if last:
+                reason = str(e).partition(". ")[0]
+                raise Interrupted(
+                    f"Ray did not start on this machine ({reason}); the same command tries again, "
+                    "and --pool local does without"
+                ) from e
