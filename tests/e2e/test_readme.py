@@ -76,11 +76,12 @@ def test_the_first_command_ends_with_the_table_that_is_shown(quickstart: tuple[P
 
 
 def test_the_result_can_be_read(quickstart: tuple[Path, str]):
-    """Status and report work on the run that the quickstart left."""
+    """Status, report and comparison work on the run that the quickstart left."""
     checkout, _ = quickstart
     printed = shell(block("sh", "trunchray status"), checkout)
     assert "complete" in printed
     assert '"release_digest"' in printed
+    assert "mixed against good" in printed
     assert {"parts", "commits", "report"} <= {path.name for path in (checkout / "runs" / "quickstart").iterdir()}
 
 

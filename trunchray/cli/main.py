@@ -48,7 +48,8 @@ def root(
 ) -> None:
     """Compile benchmarks into releases, run them against models, read what came out.
 
-    Exit codes: 0 done; 2 the input is wrong, nothing ran; 3 incomplete, the same command continues; 4 internal error.
+    Exit codes: 0 done; 1 a gate or check failed; 2 the input is wrong, nothing ran; 3 incomplete, the same command
+    continues; 4 internal error.
     """
 
 
