@@ -147,12 +147,7 @@ class LearnedRate:
         before = estimate if known is None else known
         self.known = max(LEAST, before + weight * (estimate - before))
         agree = known is not None and abs(estimate - known) < AGREE * known
-        self._patience = self._next_patience(agree=agree, shut=shut, wait=wait)
+        self._patience = SLOW if shut else min(SLOW, 2 * self._patience) if agree else QUICK
         self._since = now + wait
         self._mark = _Mark(now, begun, refused)
         return True
-
-    def _next_patience(self, *, agree: bool, shut: bool, wait: float) -> float:
-        if shut:
-            return SLOW
-        return min(SLOW, max(QUICK, wait, 2 * self._patience if agree else 0))
