@@ -286,3 +286,45 @@ def test_markdown_of_several_attempts_has_pass_at_k() -> None:
     assert "| m | 50.0% | 100.0% | 50.0% | 0.0% |" in page
     assert "Complete." in page
     assert "| – | – |" in markdown(report())
+
+
+def test_evals_of_one_source_are_one_cluster() -> None:
+    """Four evals that one transformer made from the same data count as one cluster beside a fifth, not as four."""
+    names = [f"e{i}" for i in range(5)]
+    trials = dict.fromkeys(names, 100)
+    rows = many([i % 5 < 4 for i in range(500)], evals=5)
+    plan = Planned("r", "d" * 64, "T", 1, (PlannedModel("m", "a" * 64, "x", trials),), dict.fromkeys(names[:4], "t.ts"))
+    apart, together = only(*rows, plan=planned(**trials)), only(*rows, plan=plan)
+    assert apart.mean_score_se is not None
+    assert together.mean_score_se is not None
+    assert together.mean_score_se > 1.5 * apart.mean_score_se
+    assert "clustered by 2 evals or sources" in report(*rows, plan=plan).notes[0]
+
+
+def test_every_two_models_are_compared() -> None:
+    """In their order, on shared graded cases, with what is left out; p adjusted over all pairs."""
+    models = tuple(PlannedModel(name, name * 64, "x", {"e": 4}) for name in "abc")
+    outcomes = {"a": [PASS, FAIL, FAIL, ERROR], "b": [PASS, PASS, FAIL, PASS], "c": [PASS, PASS, PASS, PASS]}
+    rows = [
+        replace(row, agent=name, case_id=f"c{number}")
+        for name, listed in outcomes.items()
+        for number, row in enumerate(listed)
+    ]
+    found = report(*rows, plan=Planned("r", "d" * 64, "T", 1, models))
+    assert [(pair.first, pair.second) for pair in found.comparisons] == [("a", "b"), ("a", "c"), ("b", "c")]
+    first = found.comparisons[0]
+    assert (first.pass_rate.cases, first.left_out, first.fixed.cases, first.broke.count) == (3, 1, ("c1",), 0)
+    assert first.pass_rate.test == "mcnemar-exact"
+    assert first.score is not None
+    assert first.pass_rate.p_adjusted == min(1, 3 * (first.pass_rate.p or 0))
+    assert "| b − a | 3 | 1 |" in markdown(found)
+
+
+def test_what_no_failure_leaves_open() -> None:
+    """When all passed, or none, the rule of three is told beside the rate."""
+    all_passed, none_passed = (
+        only(*many([True] * 20), plan=planned(e0=20)),
+        only(*many([False] * 20), plan=planned(e0=20)),
+    )
+    assert all_passed.none_failed_below == none_passed.none_passed_below == pytest.approx(0.139, abs=5e-4)
+    assert all_passed.none_passed_below is none_passed.none_failed_below is only(PASS, FAIL).none_failed_below is None

@@ -105,6 +105,15 @@ class StoredRelease:
         content = _checked(self.store, _CASES, self.release.cases.sha256)
         return CaseTable(content)
 
+    def sources(self, cases: CaseTable) -> dict[str, str]:
+        """The path of the transformer that made the cases of each eval, where one did."""
+        made_by = {transformer.path for transformer in self.release.transformers}
+        if not made_by:
+            return {}
+        first = {eval_id: case_id for case_id, eval_id in reversed(cases.index)}
+        paths = {eval_id: cases[case_id].source.path for eval_id, case_id in first.items()}
+        return {eval_id: path for eval_id, path in paths.items() if path in made_by}
+
     def module(self, sha: str) -> bytes:
         """The code of one module, named by its hash.
 

@@ -8,8 +8,8 @@ smaller one, and adding an agent or an attempt only adds shards.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from trunchray.core.agent import AgentSpec
 from trunchray.core.names import nearest
@@ -54,14 +54,18 @@ class Plan:
     spec: RunSpec
     shards: tuple[Shard, ...]
     evals: dict[str, str]
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The transformer that made the cases of each eval, where one did."""
 
     @property
     def trials(self) -> int:
         return sum(len(shard.case_ids) for shard in self.shards)
 
 
-def make_plan(spec: RunSpec, index: Sequence[tuple[str, str]]) -> Plan:
+def make_plan(spec: RunSpec, index: Sequence[tuple[str, str]], sources: Mapping[str, str] | None = None) -> Plan:
     """The plan of a run over a release whose cases are `index`: pairs of case id and eval id, in release order.
+
+    `sources` as in `Plan`; what is run does not depend on it.
 
     Raises:
         UsageError: the selection names an unknown eval or case, or chooses no case.
@@ -79,7 +83,7 @@ def make_plan(spec: RunSpec, index: Sequence[tuple[str, str]]) -> Plan:
         for number, chunk in enumerate(chunks)
         for prefix, agent in zip(prefixes, spec.agents, strict=True)
     )
-    return Plan(spec, shards, evals)
+    return Plan(spec, shards, evals, sources or {})
 
 
 def shuffled(case_ids: Iterable[str], seed: int) -> list[str]:

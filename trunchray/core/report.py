@@ -70,7 +70,7 @@ class Planned:
         spec = plan.spec
         trials = {eval_id: cases * spec.attempts for eval_id, cases in Counter(plan.evals.values()).items()}
         models = tuple(PlannedModel(agent.name, agent.digest, agent.model, trials) for agent in spec.agents)
-        return cls(spec.run_id, spec.release_digest, spec.title, spec.attempts, models)
+        return cls(spec.run_id, spec.release_digest, spec.title, spec.attempts, models, plan.sources)
 
 
 class Tokens(Frozen):

@@ -67,7 +67,8 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         StoreError: the store refused or lost something; finished work is kept.
         Interrupted: another driver took over, or all workers are gone.
     """
-    index = release.cases().index
+    cases = release.cases()
+    index, sources = cases.index, release.sources(cases)
     make_plan(spec, index)  # an impossible selection is refused before anything is written
     how.spending.refuse_unpriced(spec.agents)
     if how.address is None:
@@ -88,7 +89,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             folder.keep_input(content)
         if whole != stored:
             folder.freeze(whole, first=stored is None)
-        plan = make_plan(whole, index)
+        plan = make_plan(whole, index, sources)
         wanted = [agent.name for agent in spec.agents]
         account = Account.open(plan, folder, release, how.spending)
         return Run(
@@ -153,7 +154,9 @@ def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
         known = f"the runs in it are {', '.join(runs)}" if runs else "give the folder <out>/<run id>"
         raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; {known}")
     try:
-        return folder, make_plan(spec, open_release(spec.release).cases().index)
+        release = open_release(spec.release)
+        cases = release.cases()
+        return folder, make_plan(spec, cases.index, release.sources(cases))
     except ReleaseError as e:
         raise ReleaseError(
             f"the release of run {spec.run_id!r} cannot be read: {e}. "
