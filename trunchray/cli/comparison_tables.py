@@ -75,7 +75,9 @@ def verdict(effect: Effect) -> str:
     if p is None or effect.difference is None or effect.detectable is None:
         return "there is nothing to compare"
     if p < 0.05:
-        return f"the second passes {'more' if effect.difference > 0 else 'fewer'} cases, and that is no chance"
+        return (
+            f"the second passes {'more' if effect.difference > 0 else 'fewer'} cases, further than chance would take it"
+        )
     return (
         "no difference is shown; with as many cases, one of "
         f"{100 * effect.detectable:.1f} percentage points would be found four times in five"

@@ -78,8 +78,9 @@ def left_out(found: Comparison) -> str | None:
 
 
 def both(first: Use | None, second: Use | None, figure: str) -> str:
-    """A figure of each: `cost_per_trial`, `p50` or `p95`."""
-    return f"{_figure(first, figure)} → {_figure(second, figure)}"
+    """A figure of each: `cost_per_trial`, `p50` or `p95`; a dash where neither has it."""
+    before, after = _figure(first, figure), _figure(second, figure)
+    return "–" if before == after == "–" else f"{before} → {after}"
 
 
 def _figure(use: Use | None, figure: str) -> str:
