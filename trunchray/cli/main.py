@@ -46,7 +46,7 @@ def root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Compile benchmarks into releases, run them against models, read what came out.
+    """Compile benchmarks into releases, run them against models, read and judge what came out.
 
     Exit codes: 0 done; 1 a gate or check failed; 2 the input is wrong, nothing ran; 3 incomplete, the same command
     continues; 4 internal error.
