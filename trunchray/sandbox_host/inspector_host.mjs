@@ -8,14 +8,13 @@
 import { caseLines, indented, readRows } from "./cases.mjs";
 import { Chance, seededCrypto } from "./chance.mjs";
 import { closeDoors, open, send, serve, split } from "./channel.mjs";
-import { drift, hideFrames } from "./drift.mjs";
+import { drift } from "./drift.mjs";
 import { Builtins, compile, harden, Realm } from "./realm.mjs";
 
 const LIMITS = { maxChars: 256_000_000, maxFlaws: 50 };
 const decoder = new TextDecoder();
 const now = performance.now.bind(performance);
 const driftScript = compile(drift, "drift.mjs");
-const hideFramesScript = compile(hideFrames, "drift.mjs");
 const builtins = new Builtins();
 
 const operations = {
@@ -36,7 +35,6 @@ const operations = {
 open();
 await builtins.importAll();
 closeDoors();
-hideFrames({ host: true });
 harden();
 send("{}");
 serve(
@@ -67,7 +65,6 @@ async function look(head, body, tell, prepare = () => {}) {
 function surround(realm, { start, uptime, seed }) {
   const chance = new Chance(seed);
   builtins.replace("crypto", (crypto) => seededCrypto(crypto, chance));
-  realm.install(hideFramesScript)();
   realm.install(driftScript)({ now, random: chance.random, uuid: chance.uuid }, { start, uptime, weakRefs: true });
 }
 

@@ -8,15 +8,20 @@ export function prelude(host, makeWriter) {
   const { apply } = Reflect;
   const { parse } = JSON;
   const { isArray } = Array;
-  const { keys } = Object;
+  const { defineProperty, keys } = Object;
   const { then } = Promise.prototype;
   const { slice, toWellFormed } = String.prototype;
   const { exec } = RegExp.prototype;
   const NativePromise = Promise;
   const text = String;
-  const settled = NativePromise.resolve();
+  const settled = plain(NativePromise.resolve());
   const allocation = /allocation failed|^Invalid array buffer length/;
   let fail = () => {};
+
+  /** A promise whose `then` asks nothing that the author can change for the class of what it returns. */
+  function plain(promise) {
+    return defineProperty(promise, "constructor", { __proto__: null, value: undefined });
+  }
 
   function guarded(callback, args) {
     return () => {
@@ -71,7 +76,7 @@ export function prelude(host, makeWriter) {
       }
     };
     fail = thrown; // an error in a timer ends the call, as it would end a process
-    const outcome = new NativePromise((resolve) => resolve(start()));
+    const outcome = plain(new NativePromise((resolve) => resolve(start())));
     apply(then, outcome, [settledTo, thrown]);
   }
 

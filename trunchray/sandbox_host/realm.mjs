@@ -8,6 +8,7 @@
  * into it.
  */
 import vm from "node:vm";
+import { hideFrames } from "./drift.mjs";
 import { makeWriter } from "./plain.mjs";
 import { prelude } from "./prelude.mjs";
 
@@ -27,6 +28,7 @@ const { timeOrigin } = performance;
 /** The function whose source text is `source`, to be installed in any number of realms. */
 export const compile = (source, filename) => new vm.Script(`"use strict";(${source})`, { filename });
 const preludeScript = compile(`(host) => (${prelude})(host, ${makeWriter})`, "prelude.mjs");
+const hideFramesScript = compile(hideFrames, "drift.mjs");
 keepFromGlobal(EventTarget.prototype, EVENT_HOOKS);
 const lent = borrowed();
 
@@ -78,6 +80,7 @@ export class Realm {
       timeOrigin,
       consoleMethods: CONSOLE,
     };
+    this.install(hideFramesScript)();
     const laid = this.install(preludeScript)(host);
     for (const name of WITHHELD) delete this.#context[name];
     Object.assign(this.#context, lent, laid.globals);
@@ -205,32 +208,70 @@ function keepFromGlobal(prototype, names) {
 }
 
 /**
- * To be called once, before any author code runs. Freezes what is lent and everything reachable from it, the host's own
+ * To be called once, before any author code runs. Freezes what is lent and everything that it leads to, the host's own
  * Object.prototype included, and the names of the host's global, of which only the language, what is lent and what Deno
  * fires events by stay.
  */
 export function harden() {
+  hideFrames({ host: true });
   const languageGlobals = vm.runInNewContext("Object.getOwnPropertyNames(globalThis)");
   const kept = new Set([...languageGlobals, ...LENT, "dispatchEvent"]);
+  const values = Object.values(Object.getOwnPropertyDescriptors(globalThis)).map((own) => own.value);
+  const classes = values.filter((value) => typeof value === "function");
+  const made = specimens();
   for (const name of Reflect.ownKeys(globalThis)) {
     if (typeof name === "string" && !kept.has(name)) Reflect.deleteProperty(globalThis, name);
   }
-  const queue = languageGlobals.filter((name) => name !== "globalThis").map((name) => globalThis[name]);
-  queue.push(lent, [][Symbol.iterator](), new Map().entries(), new Set().entries(), (async function* () {})());
-  const seen = new Set([globalThis]);
-  while (queue.length) {
-    const value = queue.pop();
-    if ((typeof value !== "object" && typeof value !== "function") || value === null || seen.has(value)) continue;
-    seen.add(value);
-    Object.freeze(value);
-    queue.push(Object.getPrototypeOf(value));
-    for (const own of Object.values(Object.getOwnPropertyDescriptors(value))) queue.push(own.value, own.get, own.set);
-  }
+  forgetMatches();
+  const language = languageGlobals.filter((name) => name !== "globalThis").map((name) => globalThis[name]);
+  freezeAll([lent, ...language, ...classes], made);
   // Deno itself adds to its global when it leaves, so it stays extensible.
   for (const name of Reflect.ownKeys(globalThis)) {
     const own = Object.getOwnPropertyDescriptor(globalThis, name);
     if (typeof name !== "string" || !own.configurable) continue;
     const fixed = own.get ? {} : { writable: false };
     Object.defineProperty(globalThis, name, { ...fixed, configurable: false });
+  }
+}
+
+/** What RegExp tells of the last match is a place to leave a text in, also when it is frozen. */
+function forgetMatches() {
+  for (const [name, own] of Object.entries(Object.getOwnPropertyDescriptors(RegExp))) {
+    if (own.get) delete RegExp[name];
+  }
+}
+
+/** Things of which only an instance leads to the class. */
+function specimens() {
+  const { readable, writable } = new TransformStream();
+  const bytes = new ReadableStream({ type: "bytes" });
+  const form = new FormData();
+  form.append("file", new Blob(["a"]));
+  const regular = new ReadableStream();
+  return [
+    readable, writable.getWriter(), bytes, bytes.getReader({ mode: "byob" }), new Blob(["a"]).stream(), new Blob(["a"]),
+    regular, regular[Symbol.asyncIterator](), form, form.entries(), new Headers({ a: "b" }).entries(),
+    new URLSearchParams("a=b").entries(), new Request("http://a"), new Response("a"), AbortSignal.abort(),
+    new DOMException("a", "DataCloneError"), [].values(), [].values().map(String), Iterator.from({ next() {} }),
+    "".matchAll(/a/g), ""[Symbol.iterator](), new Map().entries(), new Set().entries(), (async function* () {})(),
+  ];
+}
+
+/** `things` themselves may have to change yet, also those that they hold; what they inherit from may not. */
+function freezeAll(shared, things) {
+  const seen = new Map([[globalThis, true]]);
+  const queue = [...shared.map((value) => [value, true]), ...things.map((value) => [value, false])];
+  while (queue.length) {
+    const [value, reached] = queue.pop();
+    if ((typeof value !== "object" && typeof value !== "function") || value === null) continue;
+    const fixed = reached || typeof value === "function";
+    if (seen.get(value) >= fixed) continue;
+    seen.set(value, fixed);
+    if (fixed) Object.freeze(value);
+    queue.push([Object.getPrototypeOf(value), true]);
+    for (const key of Reflect.ownKeys(value)) {
+      const own = Object.getOwnPropertyDescriptor(value, key);
+      queue.push([own.value, fixed], [own.get, true], [own.set, true]);
+    }
   }
 }

@@ -9,14 +9,13 @@
  */
 import { Chance, seededCrypto } from "./chance.mjs";
 import { closeDoors, open, receiveWithHead, send, serve } from "./channel.mjs";
-import { drift, hideFrames } from "./drift.mjs";
+import { drift } from "./drift.mjs";
 import { Builtins, compile, harden, Realm } from "./realm.mjs";
 
 const MAX_CHARS = 256_000_000;
 const MAX_FLAWS = 50;
 const now = performance.now.bind(performance);
 const driftScript = compile(drift, "drift.mjs");
-const hideFramesScript = compile(hideFrames, "drift.mjs");
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 open();
@@ -36,7 +35,6 @@ async function start({ number, head, body }) {
   const chance = new Chance(head.seed);
   builtins.replace("crypto", (crypto) => seededCrypto(crypto, chance));
   closeDoors();
-  hideFrames({ host: true });
   harden();
   send(refused(flaws), number);
   const contents = [];
@@ -49,7 +47,6 @@ async function start({ number, head, body }) {
 async function run(head, code, contents, builtins, chance) {
   const realm = new Realm();
   try {
-    realm.install(hideFramesScript)();
     realm.install(driftScript)({ now, random: chance.random, uuid: chance.uuid }, head);
     const namespace = await realm.load(code, builtins);
     const { flaws, name } = readExport(realm, namespace);

@@ -144,6 +144,10 @@ CHANGES = {
         for (const kind of [Object, Array, String, Number, Boolean]) kind.prototype.toJSON = () => "hijacked";
         return { passed: true, details: ["as it was"] };
     }""",
+    "classes of promises": """() => {
+        Promise.prototype.constructor = class extends Promise { constructor() { throw new Error("no promise"); } };
+        return { passed: true };
+    }""",
     "lent classes": """() => {
         const { getPrototypeOf } = Object;
         for (const lent of [URL, Headers, URL.prototype, getPrototypeOf(URL), getPrototypeOf(URL.prototype)])

@@ -15,7 +15,9 @@ from trunchray.adapters.sandbox.tool_host import ToolHost
 from trunchray.adapters.sandbox.transformer import SourceText, transform
 from trunchray.errors import EvaluatorError
 
-REACH = Path(__file__).with_name("probes") / "reach.mjs"
+PROBES = Path(__file__).with_name("probes")
+REACH = PROBES / "reach.mjs"
+MARKS = PROBES / "marks.mjs"
 
 PLANTS = """EventTarget.prototype.addEventListener.call(%s, "beforeunload", (event) => {
     const host = event.currentTarget, { parse, stringify } = host.JSON;
@@ -76,6 +78,35 @@ async def test_nothing_reachable_leads_into_the_host() -> None:
         assert details["calls"] > 10_000
         await assert_honest(sandbox, module)
         assert sandbox._idle[-1].process.pid == pid
+    finally:
+        await sandbox.close()
+
+
+async def test_no_call_leaves_a_mark_for_the_next() -> None:
+    """Nothing that a call can reach, however it comes to it, keeps what the call did to it for later calls."""
+    sandbox = EvaluatorSandbox(slots=1, deadline=60)
+    try:
+        module = SandboxModule("marks", MARKS.read_bytes(), "default")
+        for _ in range(2):
+            details = cast("dict[str, Any]", (await sandbox.evaluate(module, {})).details)
+            assert details["found"] == []
+            assert details["walked"] > 1000
+        assert sandbox._idle[-1].calls == 2
+    finally:
+        await sandbox.close()
+
+
+async def test_no_stack_trace_names_a_folder_of_the_host() -> None:
+    """What an evaluator sees of a stack are its own frames, wherever the error came from."""
+    code = b"""export default { evaluate() {
+        const stacks = [new Error("a").stack];
+        try { new URL("x"); } catch (error) { stacks.push(error.stack); }
+        return { passed: !/file:|[.]mjs/.test(stacks.join().replaceAll("module.mjs", "")), details: stacks };
+    } };"""
+    sandbox = EvaluatorSandbox(slots=1, deadline=30)
+    try:
+        graded = await sandbox.evaluate(SandboxModule("stacks", code, "default"), {})
+        assert graded.passed, graded.details
     finally:
         await sandbox.close()
 

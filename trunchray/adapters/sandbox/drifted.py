@@ -52,7 +52,6 @@ const random = () => {{
 }};
 const digit = () => Math.floor(random() * 16).toString(16);
 const uuid = () => "xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx".replaceAll("x", digit);
-hideFrames();
 drift({{ now: () => clock.now(), random, uuid }}, {seen});
 }}
 """
