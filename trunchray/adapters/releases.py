@@ -19,6 +19,7 @@ from pydantic import JsonValue, ValidationError
 from trunchray.adapters.store import Store
 from trunchray.core.case import Case
 from trunchray.core.digest import sha256
+from trunchray.core.frozen import first_problem
 from trunchray.core.names import nearest
 from trunchray.core.release import FORMAT, Release, ReleaseCases, release_digest, release_seal
 from trunchray.errors import ReleaseError
@@ -82,7 +83,7 @@ class CaseTable:
         try:
             return Case.model_validate_json(self._content[start:end])
         except ValidationError as e:
-            raise ReleaseError(f"cases.jsonl:{number + 1} is not a compiled case: {_first(e)}") from e
+            raise ReleaseError(f"cases.jsonl:{number + 1} is not a compiled case: {first_problem(e)}") from e
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ def read_manifest(content: bytes, place: str) -> Release:
         release = Release.model_validate(manifest)
         digest, seal = release_digest(manifest), release_seal(manifest)
     except ValidationError as e:
-        raise ReleaseError(f"{place} is not the manifest of a release: {_first(e)}") from e
+        raise ReleaseError(f"{place} is not the manifest of a release: {first_problem(e)}") from e
     except ValueError as e:
         raise ReleaseError(f"{place} is not the manifest of a release: {e}") from e
     if digest != release.digest:
@@ -287,8 +288,3 @@ def _read_ids(content: bytes, start: int) -> tuple[str, str]:
         return str(fields["id"]), str(fields["evalId"])
     except (ValueError, KeyError, TypeError, RecursionError) as e:
         raise ReleaseError(f"cases.jsonl holds a line that is not a compiled case: {line[:60]!r}") from e
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

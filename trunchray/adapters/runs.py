@@ -22,6 +22,7 @@ from pydantic_core import from_json, to_json
 
 from trunchray.adapters.store import Store
 from trunchray.core.digest import sha256
+from trunchray.core.frozen import first_problem
 from trunchray.core.receipt import PartRef, Receipt
 from trunchray.core.run import RunSpec
 from trunchray.errors import StoreError, UsageError
@@ -52,10 +53,8 @@ class RunFolder:
         except FileNotFoundError:
             return None
         except ValidationError as e:
-            reason = e.errors()[0]
-            place = ".".join(map(str, reason["loc"]))
             raise UsageError(
-                f"{self.uri}/run.json is not a run that this version can read ({place}: {reason['msg']}); "
+                f"{self.uri}/run.json is not a run that this version can read ({first_problem(e)}); "
                 "use the version that started it, or choose another --run-id"
             ) from e
 

@@ -13,9 +13,9 @@ from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import ModelReply, ModelRequest, RequestedCall
 from trunchray.adapters.models.retry import Completed
 from trunchray.adapters.sandbox.tools import ToolOutcome
-from trunchray.core.agent import ModelAgent, Price, SystemPrompt
+from trunchray.core.agent import ModelAgent, SystemPrompt
 from trunchray.core.case import CaseInput
-from trunchray.core.trial import Step, ToolCall, Trace, Usage
+from trunchray.core.trial import Step, ToolCall, Trace
 
 
 def opening(case: CaseInput, placement: SystemPrompt = "system") -> list[dict[str, Any]]:
@@ -25,11 +25,6 @@ def opening(case: CaseInput, placement: SystemPrompt = "system") -> list[dict[st
     if placement == "user":
         return [{"role": "user", "content": f"{case.system_prompt}\n\n{case.prompt}"}]
     return [{"role": placement, "content": case.system_prompt}, {"role": "user", "content": case.prompt}]
-
-
-def cost(usage: Usage, price: Price | None) -> float | None:
-    """US dollars; None when the price or the number of tokens is unknown."""
-    return price.cost(usage) if price else None
 
 
 @dataclass(slots=True)
@@ -81,10 +76,7 @@ class Conversation:
         self.steps.append(Step(kind="limit", name=name, input=value))
 
     def trace(self) -> Trace:
-        costs = [
-            0.0 if place in self.hits else cost(reply.usage, self.spec.price)
-            for place, reply in enumerate(self.replies)
-        ]
+        costs = [self._cost(place) for place in range(len(self.replies))]
         known = [usd for usd in costs if usd is not None]
         return Trace(
             output=self.last.text,
@@ -102,6 +94,13 @@ class Conversation:
             cache_hits=len(self.hits),
             saved_tokens=sum(self.replies[place].usage.total_tokens for place in self.hits),
         )
+
+    def _cost(self, place: int) -> float | None:
+        """US dollars of a reply, counted from 0; None when the price or the number of tokens is unknown."""
+        if place in self.hits:
+            return 0.0
+        price = self.spec.price
+        return price.cost(self.replies[place].usage) if price else None
 
 
 def _assistant(reply: ModelReply) -> dict[str, Any]:

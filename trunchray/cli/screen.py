@@ -12,6 +12,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from trunchray.core.excerpt import excerpt
+
 PIPE_WIDTH = 1000
 """Characters a line may have where there is no terminal."""
 
@@ -52,9 +54,8 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, length: int = 200) -> str:
-    """The text on one line, cut after `length` characters."""
-    line = " ".join(text.split())
-    return line if len(line) <= length else line[: length - 1] + "…"
+    """The text on one line, at most `length` characters of it."""
+    return excerpt(" ".join(text.split()), length)
 
 
 def fitted(console: Console, name: str, columns: Sequence[tuple[str, int]], lines: Sequence[Line]) -> Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
 
 
@@ -18,3 +18,9 @@ class CamelFrozen(Frozen):
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
     )
+
+
+def first_problem(error: ValidationError) -> str:
+    """The first thing that is wrong with a value, as `<where>: <what>`; `where` is empty for the value as a whole."""
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from trunchray.core.excerpt import excerpt
 from trunchray.core.report import Figures, ModelReport, Report
 from trunchray.core.standing import Effect, ModelPair
 
@@ -206,8 +207,7 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def text(value: str) -> str:
     """Any text on one line of a table, at most 200 characters, shown as it is."""
-    line = " ".join(value.split())
-    line = line if len(line) <= 200 else line[:200] + "…"
+    line = excerpt(" ".join(value.split()), 200)
     for special in "\\|<*_`[":
         line = line.replace(special, "\\" + special)
     return line

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, model_validator
 
 from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import digest
+from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.errors import UsageError
 
@@ -105,7 +106,7 @@ def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:
     if old == new:
         return []
     if not (isinstance(old, dict) and isinstance(new, dict)):
-        return [f"{place} was {_cut(old)} and is now {_cut(new)}"]
+        return [f"{place} was {_shown(old)} and is now {_shown(new)}"]
     names = dict.fromkeys([*old, *new])
     return [
         change
@@ -114,9 +115,8 @@ def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:
     ]
 
 
-def _cut(value: JsonValue) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+def _shown(value: JsonValue) -> str:
+    return excerpt(repr(value), 60)
 
 
 def _refuse_renamed(stored: RunSpec, wanted: RunSpec) -> None:

@@ -31,6 +31,7 @@ from trunchray.core.agent import (
 )
 from trunchray.core.budget import Budget
 from trunchray.core.digest import sha256
+from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import Selection
@@ -384,14 +385,14 @@ def explain(error: ErrorDetails, shape: type[Frozen]) -> str:
         case "missing":
             return f"{place}: is missing"
         case "dict_type" | "model_type" if error["loc"][:1] == ("models",) and isinstance(error["input"], str):
-            return f"{place}: must be a mapping (got {_cut(error['input'])}); write `- id: {error['input'][:60]}`"
+            return f"{place}: must be a mapping (got {_shown(error['input'])}); write `- id: {error['input'][:60]}`"
         case "value_error" if isinstance(error["input"], dict | list):
             reason = _reason(error)  # a rule between fields, which names their values itself
             return f"{place}: {reason}" if place else reason
         case "value_error" if error["loc"][-1:] == ("api_key_env",):
             return f"{place}: {_reason(error)}"  # what stands there may be a key
         case _:
-            return f"{place}: {_reason(error)} (got {_cut(error['input'])})"
+            return f"{place}: {_reason(error)} (got {_shown(error['input'])})"
 
 
 def _reason(error: ErrorDetails) -> str:
@@ -410,9 +411,8 @@ def _reason(error: ErrorDetails) -> str:
             return error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
 
 
-def _cut(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+def _shown(value: object) -> str:
+    return excerpt(repr(value), 60)
 
 
 def _meant(location: Location, shape: type[Frozen]) -> str:

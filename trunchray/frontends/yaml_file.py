@@ -13,6 +13,7 @@ import yaml
 from pydantic import JsonValue
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
 
 MAX_VALUES = 100_000
@@ -152,9 +153,9 @@ class _Check:
         except (ValueError, KeyError):
             value = math.nan
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._refused(node, f"{_cut(node.value)} cannot be used as {_KINDS[node.tag]}")
+            raise self._refused(node, f"{excerpt(node.value, 40)} cannot be used as {_KINDS[node.tag]}")
         if isinstance(value, int) and abs(value) > MAX_INTEGER:
-            raise self._refused(node, f"{_cut(node.value)} is too large; integers go up to {MAX_INTEGER}")
+            raise self._refused(node, f"{excerpt(node.value, 40)} is too large; integers go up to {MAX_INTEGER}")
 
     def _refused(self, node: Node, reason: str) -> UsageError:
         return UsageError(f"{self._path}:{_line(node)}: {reason}")
@@ -186,7 +187,3 @@ def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
     problem = str(getattr(error, "problem", None) or " ".join(str(error).split()))
     hint = "; indent with spaces, not tabs" if "'\\t'" in problem else ""
     return f"{path}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}{hint}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= 40 else text[:39] + "…"

@@ -15,6 +15,8 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Config
 from trunchray.adapters.models import json_text
 from trunchray.adapters.models.base import RequestedCall
 from trunchray.adapters.models.wire import arguments_text, finish_reason, token_count
+from trunchray.core.excerpt import excerpt
+from trunchray.core.frozen import first_problem
 from trunchray.core.trial import FinishReason, Usage
 from trunchray.errors import UsageError
 
@@ -125,9 +127,7 @@ def _row(line: bytes, place: str) -> _Row:
     try:
         row = _Row.model_validate(value)
     except ValidationError as e:
-        problem = e.errors(include_url=False)[0]
-        field = ".".join(map(str, problem["loc"]))
-        raise UsageError(f"{place}: {field}: {problem['msg']}: {_shown(line)}") from e
+        raise UsageError(f"{place}: {first_problem(e)}: {_shown(line)}") from e
     if row.output is None and not row.tool_calls:
         raise UsageError(f'{place}: output: null says nothing; write "" for an empty answer')
     return row
@@ -135,7 +135,7 @@ def _row(line: bytes, place: str) -> _Row:
 
 def _shown(line: bytes) -> str:
     text = line.decode("utf-8", "replace").strip()
-    return repr(text if len(text) <= 80 else text[:79] + "…")
+    return repr(excerpt(text, 80))
 
 
 def _recorded(row: _Row) -> RecordedOutput:

@@ -8,6 +8,8 @@ from itertools import zip_longest
 
 from pydantic import JsonValue
 
+from trunchray.core.excerpt import excerpt
+
 _IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*")
 _SHOWN = 60  # characters of a value
 
@@ -55,5 +57,4 @@ def _member(path: str, name: str) -> str:
 
 
 def _shown(value: JsonValue) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return excerpt(json.dumps(value, ensure_ascii=False), _SHOWN)

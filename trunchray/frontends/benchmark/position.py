@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, replace
 
+from trunchray.core.excerpt import excerpt
 from trunchray.errors import Problem
 
 
@@ -41,4 +42,4 @@ def step_into(field: str, step: int | str) -> str:
 def shown(value: object) -> str:
     """A value for a message: strings as Python writes them, everything else as JSON, cut to 60 characters."""
     text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+    return excerpt(text, 60)
