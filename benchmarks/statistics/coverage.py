@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 
 from trunchray.core.comparison import Contender
+from trunchray.core.contrast import Effect
 from trunchray.core.false_alarms import against_itself
 from trunchray.core.figures import rate_interval
+from trunchray.core.gate import Gate
 from trunchray.core.gate_facts import Candidate, Facts
 from trunchray.core.group import CaseTotal
-from trunchray.core.limits import Gate
 from trunchray.core.paired import effect
 from trunchray.core.report import CountedRow, Planned, PlannedModel
-from trunchray.core.standing import Effect
 from trunchray.core.stats import Cluster
 from trunchray.core.tally import Tally
 

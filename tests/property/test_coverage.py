@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from trunchray.core.contrast import Effect
 from trunchray.core.paired import effect
-from trunchray.core.standing import Effect
 from trunchray.core.stats import wilson
 
 REPETITIONS = 2_000

@@ -10,11 +10,11 @@ import pytest
 
 from trunchray.core.comparison import Contender
 from trunchray.core.false_alarms import against_itself, claimed
-from trunchray.core.gate import judge
+from trunchray.core.gate import Gate
 from trunchray.core.gate_facts import Candidate, Facts
 from trunchray.core.gate_markdown import gate_markdown
+from trunchray.core.judge import judge
 from trunchray.core.junit import junit
-from trunchray.core.limits import Gate
 from trunchray.core.report import CountedRow, Planned, PlannedModel
 from trunchray.core.tally import Tally
 from trunchray.core.verdicts import Finding, GateReport

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from trunchray.core.limits import Limit
+from trunchray.core.gate import Limit
 from trunchray.errors import UsageError
 from trunchray.frontends.gate_file import read_gate
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats as scipy_stats
 
 from trunchray.core.bootstrap import bootstrap
+from trunchray.core.contrast import Effect
 from trunchray.core.paired import bonett_price, effect, mcnemar
-from trunchray.core.standing import Effect
 from trunchray.core.stats import Cluster, detectable, holm, rule_of_three, standard_error, z
 
 

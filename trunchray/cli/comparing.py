@@ -13,7 +13,7 @@ from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
     from trunchray.core.comparison import ComparisonReport
-    from trunchray.core.limits import Gate
+    from trunchray.core.gate import Gate
 
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it as Markdown.")]
 

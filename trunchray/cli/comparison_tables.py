@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trunchray.core.comparison import Comparison, ComparisonReport, Use
-    from trunchray.core.standing import CaseList, Effect, Standing
+    from trunchray.core.contrast import Contrast, Effect
 
 NAMED = 10
 """Cases that are named of each list."""
@@ -59,14 +59,9 @@ def _show_pair(console: Console, pair: Comparison) -> None:
     if reason := left_out(pair):
         console.print(reason)
     for name, cases in lists(pair):
-        console.print(f"{name} ({cases.count:,}): {named(cases)}")
+        console.print(f"{name} ({cases.count:,}): {cases.named(NAMED)}")
     for note in pair.notes:
         console.print(f"note: {note}", style="yellow")
-
-
-def named(cases: CaseList) -> str:
-    """The first of the cases."""
-    return ", ".join(cases.cases[:NAMED]) + (", …" if cases.count > NAMED else "")
 
 
 def verdict(effect: Effect) -> str:
@@ -84,7 +79,7 @@ def verdict(effect: Effect) -> str:
     )
 
 
-def _line(name: str, found: Standing, first: Use | None, second: Use | None) -> Line:
+def _line(name: str, found: Contrast, first: Use | None, second: Use | None) -> Line:
     effect = found.pass_rate
     cells: list[str | Text] = [
         f"{effect.cases:,}",

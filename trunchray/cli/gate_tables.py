@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from trunchray.cli.comparison_tables import named
+from trunchray.cli.comparison_tables import NAMED
 from trunchray.cli.screen import Line, fitted, printable
 
 if TYPE_CHECKING:
@@ -54,4 +54,4 @@ def _show(console: Console, finding: Finding) -> None:
     said = f"{kept}  {finding.model}, {finding.scope}, {finding.limit}: {finding.message}"
     console.print(Text.assemble(("  " + finding.verdict, _STYLES[finding.verdict]), printable(said)))
     if finding.cases.count:
-        console.print(f"      {named(finding.cases)}")
+        console.print(f"      {finding.cases.named(NAMED)}")

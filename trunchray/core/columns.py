@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trunchray.core.bootstrap import Floats, Integers
+from trunchray.core.contrast import CaseList, Contrast
 from trunchray.core.group import CaseTotal
 from trunchray.core.paired import effect
 from trunchray.core.sheet import Sheet
-from trunchray.core.standing import CaseList, Standing
 
 _NONE = CaseTotal(0, 0, 0.0)
 
@@ -24,9 +24,9 @@ class Order:
 
     cases: tuple[str, ...]
     evals: tuple[str, ...]
-    """The names of evals that `places` counts from 0."""
-    places: Integers
-    """The eval of each case."""
+    """The names of their evals."""
+    eval_of: Integers
+    """The place in `evals` of each case's eval."""
 
     @classmethod
     def of(cls, evals: Mapping[str, str]) -> Self:
@@ -39,7 +39,7 @@ class Order:
         """The number of each case's cluster: of its eval's source, or of the eval where it has none."""
         names = [sources.get(name, name) for name in self.evals]
         numbers = {name: number for number, name in enumerate(sorted(set(names)))}
-        return np.array([numbers[name] for name in names], dtype=np.int64)[self.places]
+        return np.array([numbers[name] for name in names], dtype=np.int64)[self.eval_of]
 
 
 @dataclass(frozen=True)
@@ -85,25 +85,29 @@ class Shared:
     def cases(self) -> int:
         return len(self.places)
 
+    @property
+    def single(self) -> bool:
+        """Whether every case has one graded attempt on each side."""
+        return bool((self.first.attempts == 1).all() and (self.second.attempts == 1).all())
+
     def within(self, eval_id: str) -> Shared:
         """Those of one eval."""
-        mine = np.flatnonzero(self.order.places[self.places] == self.order.evals.index(eval_id))
+        mine = np.flatnonzero(self.order.eval_of[self.places] == self.order.evals.index(eval_id))
         return Shared(self.order, self.places[mine], self.first.at(mine), self.second.at(mine))
 
-    def standing(
+    def contrast(
         self, *, left_out: int, clusters: Integers, resample: bool = False, limit: int | None = None
-    ) -> Standing:
+    ) -> Contrast:
         """What these cases say; `clusters` numbers the cluster of every case of the order.
 
         Lists of cases name the first `limit`.
         """
         first, second, mine = self.first, self.second, clusters[self.places]
-        single = bool((first.attempts == 1).all() and (second.attempts == 1).all())
         same = bool((first.scores == first.passes).all() and (second.scores == second.passes).all())
         scores = None if same else effect(first.scores, second.scores, mine, single=False, resample=resample)
         before, after = first.passes == 1, second.passes == 1
-        return Standing(
-            pass_rate=effect(first.passes, second.passes, mine, single=single, resample=resample),
+        return Contrast(
+            pass_rate=effect(first.passes, second.passes, mine, single=self.single, resample=resample),
             score=scores,
             fixed=self._listed(after & ~before, limit),
             broke=self._listed(before & ~after, limit),

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Literal, Self
 
 from trunchray.core.columns import Column, Order, Shared
+from trunchray.core.contrast import CaseList, Contrast, few_clusters, with_adjusted
 from trunchray.core.frozen import Frozen
 from trunchray.core.matching import Matching
 from trunchray.core.report import Figures, Latency, ModelReport
 from trunchray.core.sheet import Sheet
-from trunchray.core.standing import CaseList, Standing, few_clusters, with_adjusted
 
 UNLIKE_ERRORS = 0.01
 """A difference of error shares above which the cases left out are no random part."""
@@ -65,7 +65,7 @@ class WithoutVerdict(Frozen):
     not_run_second: int
 
 
-class EvalStanding(Standing):
+class EvalContrast(Contrast):
     """The two on one eval."""
 
     eval_id: str
@@ -74,7 +74,7 @@ class EvalStanding(Standing):
     second_use: Use | None
 
 
-class Comparison(Standing):
+class Comparison(Contrast):
     """The second against the first, over all cases they share."""
 
     first: Side
@@ -87,7 +87,7 @@ class Comparison(Standing):
     """Cases in both by id, whose content is another; they are not compared."""
     renamed: int
     """Compared cases that have another id in each run."""
-    evals: tuple[EvalStanding, ...]
+    evals: tuple[EvalContrast, ...]
     notes: tuple[str, ...]
 
 
@@ -140,14 +140,14 @@ def compare(
     one = Column.of(first.sheet, [matching.alike[case] for case in order.cases])
     other = Column.of(second.sheet, order.cases)
     both = Shared.of(order, one, other)
-    overall = both.standing(left_out=len(evals) - both.cases, clusters=clusters, resample=True, limit=limit)
-    each: list[EvalStanding] = []
+    overall = both.contrast(left_out=len(evals) - both.cases, clusters=clusters, resample=True, limit=limit)
+    each: list[EvalContrast] = []
     for number, eval_id in enumerate(order.evals):
         mine = both.within(eval_id)
-        left_out = int((order.places == number).sum()) - mine.cases
-        found = mine.standing(left_out=left_out, clusters=clusters, resample=True, limit=limit)
+        left_out = int((order.eval_of == number).sum()) - mine.cases
+        found = mine.contrast(left_out=left_out, clusters=clusters, resample=True, limit=limit)
         uses = {"first_use": _use(first.report, eval_id), "second_use": _use(second.report, eval_id)}
-        each.append(EvalStanding(eval_id=eval_id, **uses, **dict(found)))
+        each.append(EvalContrast(eval_id=eval_id, **uses, **dict(found)))
     return Comparison(
         first=first.side(),
         second=second.side(),
@@ -190,7 +190,7 @@ def _without_verdict(first: Sheet, second: Sheet, alike: Mapping[str, str]) -> W
     )
 
 
-def _notes(first: Contender, second: Contender, matching: Matching, overall: Standing) -> Iterable[str]:
+def _notes(first: Contender, second: Contender, matching: Matching, overall: Contrast) -> Iterable[str]:
     """What to bear in mind when reading the comparison."""
     cases = overall.pass_rate.cases
     if not matching.alike:

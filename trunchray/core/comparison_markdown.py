@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from trunchray.core.comparison import Comparison, ComparisonReport, Use, WithoutVerdict
+from trunchray.core.contrast import CaseList, Contrast
 from trunchray.core.report_markdown import EFFECT_HEADERS, effect_cells, table, text
-from trunchray.core.standing import CaseList, Standing
 
 NAMED = 20
 """Cases that a page names of each list."""
@@ -100,7 +100,7 @@ def _comparison(found: Comparison) -> str:
     if effect.bootstrap_low is not None and effect.bootstrap_high is not None:
         interval = f"{100 * effect.bootstrap_low:+.1f} to {100 * effect.bootstrap_high:+.1f} pp"
         facts.append(f"bootstrap of {effect.bootstrap_of}, 95 %: {interval}{_mid(effect.p_mid)}")
-    facts += [f"{name} ({cases.count:,}): {_named(cases)}" for name, cases in lists(found)]
+    facts += [f"{name} ({cases.count:,}): {cases.named(NAMED)}" for name, cases in lists(found)]
     return "\n\n".join([*parts, "\n".join(f"- {text(fact)}" for fact in facts)])
 
 
@@ -108,12 +108,7 @@ def _mid(p: float | None) -> str:
     return "" if p is None else f"; McNemar's mid-p: {p:.4f}"
 
 
-def _named(cases: CaseList) -> str:
-    more = ", …" if cases.count > NAMED else ""
-    return ", ".join(cases.cases[:NAMED]) + more
-
-
-def _row(name: str, found: Standing, first: Use | None, second: Use | None) -> Sequence[str]:
+def _row(name: str, found: Contrast, first: Use | None, second: Use | None) -> Sequence[str]:
     return (
         name,
         f"{found.pass_rate.cases:,}",

@@ -8,9 +8,9 @@ import numpy as np
 
 from trunchray.core import stats
 from trunchray.core.bootstrap import Floats, Integers
-from trunchray.core.gate import scopes, widened
+from trunchray.core.gate import Gate, Limit
 from trunchray.core.gate_facts import Facts, Mask
-from trunchray.core.limits import Gate, Limit
+from trunchray.core.judge import scopes, widened
 from trunchray.core.paired import effect
 from trunchray.core.verdicts import FalseAlarms
 
@@ -21,7 +21,8 @@ def against_itself(gate: Gate, facts: Facts, splits: int = SPLITS) -> FalseAlarm
     """The false-alarm rate of the gate's limits against another run; None when no case has two graded attempts.
 
     Each split deals the attempts at every case at random into two halves of the same size, one attempt being left over
-    when their number is odd, and judges one half against the other. The seed is fixed.
+    when their number is odd, and judges one half against the other. The verdicts are the seed, so that the same ones
+    always give the same rate.
     """
     graded = facts.now.attempts
     half = graded // 2
@@ -30,8 +31,8 @@ def against_itself(gate: Gate, facts: Facts, splits: int = SPLITS) -> FalseAlarm
     passed = np.rint(facts.now.passes * graded).astype(np.int64)
     limits = [(eval_id, facts.within(eval_id), limit) for eval_id, limit in _against(gate, facts)]
     rates = sum(limit.max_drop is not None for _, _, limit in limits)
-    trial = _Trial(facts, half, widened(gate.confidence, rates))
-    chance = np.random.Generator(np.random.PCG64(0))
+    halves = _Halves(facts, half, widened(gate.confidence, rates))
+    chance = np.random.Generator(np.random.PCG64(passed.tolist()))
     alarms, by_limit = 0, Counter[str]()
     drops: defaultdict[str, list[int]] = defaultdict(list)
     for _ in range(splits):
@@ -44,7 +45,7 @@ def against_itself(gate: Gate, facts: Facts, splits: int = SPLITS) -> FalseAlarm
             drops[name].append(dropped)
             if limit.dropped is not None and dropped > limit.dropped:
                 broken.add(f"{name}: drop")
-            if limit.max_drop is not None and trial.fails(mine, first, second, limit.max_drop):
+            if limit.max_drop is not None and halves.fails(mine, first, second, limit.max_drop):
                 broken.add(f"{name}: max_drop")
         by_limit.update(broken)
         alarms += bool(broken)
@@ -88,7 +89,7 @@ def _names(limits: list[tuple[str | None, Mask, Limit]]) -> list[str]:
     return out
 
 
-class _Trial:
+class _Halves:
     """Judges the pass rates of two halves, as the gate judges those of two runs."""
 
     def __init__(self, facts: Facts, half: Integers, confidence: float) -> None:

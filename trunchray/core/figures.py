@@ -39,7 +39,7 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: S
         none_failed_below=stats.rule_of_three(len(cases)) if graded and passed == graded else None,
         none_passed_below=stats.rule_of_three(len(cases)) if graded and not passed else None,
         mean_score=whole.score / graded if graded else None,
-        mean_score_se=_error(
+        mean_score_se=_largest_error(
             [Cluster(case.attempts, case.score) for case in cases],
             [Cluster(group.graded, group.score) for group in evals],
             [Cluster(group.graded, group.score) for group in by_source],
@@ -59,7 +59,7 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: S
         tool_calls=whole.tool_calls,
         cache_hits=whole.cache_hits,
         saved_tokens=whole.saved_tokens,
-        errors=_errors(whole),
+        errors=_error_kinds(whole),
     )
 
 
@@ -92,7 +92,7 @@ def rate_interval(
     Wilson's while cases are few, and when all agree, since then a standard error of 0 would claim certainty. Else
     normal, with the largest of the standard errors by case and by each way of clustering.
     """
-    error = _error([Cluster(case.attempts, case.passed) for case in cases], *clusters)
+    error = _largest_error([Cluster(case.attempts, case.passed) for case in cases], *clusters)
     if len(cases) < stats.FEW_CASES or not error:
         low, high = stats.wilson(rate, len(cases), confidence)
         return low, high, "wilson"
@@ -100,7 +100,7 @@ def rate_interval(
     return low, high, "normal-clustered" if any(len(some) > 1 for some in clusters) else "normal"
 
 
-def _error(*ways: Sequence[Cluster]) -> float | None:
+def _largest_error(*ways: Sequence[Cluster]) -> float | None:
     """The largest of the standard errors clustered by case, by eval and by source.
 
     A few evals that happen to do equally well would otherwise make the error vanish.
@@ -131,6 +131,6 @@ def _latency(group: Group) -> Latency | None:
     return Latency(p50=stats.quantile(seconds, 0.5), p95=stats.quantile(seconds, 0.95)) if seconds else None
 
 
-def _errors(group: Group) -> tuple[ErrorKind, ...]:
+def _error_kinds(group: Group) -> tuple[ErrorKind, ...]:
     kinds = [ErrorKind(kind=kind, count=count, example=example) for kind, (count, example) in group.errors.items()]
     return tuple(sorted(kinds, key=lambda error: (-error.count, error.kind)))

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from trunchray.core.bootstrap import Integers
 from trunchray.core.columns import Column, Order, Shared
 from trunchray.core.comparison import Contender
+from trunchray.core.contrast import CaseList
 from trunchray.core.group import CaseTotal
 from trunchray.core.report import EvalReport, ModelReport
-from trunchray.core.standing import CaseList
 
 Mask = NDArray[np.bool_]
 
@@ -74,7 +74,7 @@ class Facts:
         """The cases of an eval, or all."""
         if eval_id is None:
             return np.ones(len(self.order.cases), dtype=np.bool_)
-        return self.order.places == self.order.evals.index(eval_id)
+        return self.order.eval_of == self.order.evals.index(eval_id)
 
     def shared(self, mine: Mask, before: Column) -> Shared:
         """Those of these cases that have a verdict now and before."""

@@ -53,8 +53,7 @@ def aa_markdown(report: AAReport) -> str:
 
 def _told(finding: Finding) -> str:
     cases = finding.cases
-    more = ", …" if cases.count > NAMED else ""
-    named = f" Cases: {text(', '.join(cases.cases[:NAMED]))}{more}." if cases.count else ""
+    named = f" Cases: {text(cases.named(NAMED))}." if cases.count else ""
     kept = "" if finding.blocks else f" ({finding.tier}, does not keep the gate shut)"
     return (
         f"- **{finding.verdict}**{kept} {text(finding.model)}, {text(finding.scope)}: {text(finding.message)}.{named}"

@@ -13,9 +13,9 @@ import numpy as np
 
 from trunchray.core import stats
 from trunchray.core.bootstrap import Floats, Integers, bootstrap
+from trunchray.core.contrast import DifferenceInterval, Drawn, Effect, Test
 from trunchray.core.distributions import fair_coin, student_quantile, student_tail
-from trunchray.core.standing import DifferenceInterval, Drawn, Effect, Test
-from trunchray.core.stats import Cluster
+from trunchray.core.stats import Cluster, rounded
 
 DRAWN_CLUSTERS = 10
 """Clusters below which the bootstrap draws cases instead."""
@@ -65,21 +65,21 @@ def effect(
     return Effect(
         cases=counts.cases,
         clusters=len(together),
-        first=_rounded(float(first.mean())),
-        second=_rounded(float(second.mean())),
-        difference=_rounded(difference),
-        low=_rounded(max(-1.0, min(difference, spread.centre - spread.reach * spread.error))),
-        high=_rounded(min(1.0, max(difference, spread.centre + spread.reach * spread.error))),
+        first=rounded(float(first.mean())),
+        second=rounded(float(second.mean())),
+        difference=rounded(difference),
+        low=rounded(max(-1.0, min(difference, spread.centre - spread.reach * spread.error))),
+        high=rounded(min(1.0, max(difference, spread.centre + spread.reach * spread.error))),
         interval=spread.method,
-        bootstrap_low=_rounded(drawn.low) if drawn else None,
-        bootstrap_high=_rounded(drawn.high) if drawn else None,
+        bootstrap_low=rounded(drawn.low) if drawn else None,
+        bootstrap_high=rounded(drawn.high) if drawn else None,
         bootstrap_of=drawn_from,
         better=counts.better,
         worse=counts.worse,
         test=test,
-        p=_rounded(p),
-        p_mid=None if mid is None else _rounded(mid),
-        detectable=_rounded(min(1.0, stats.detectable(spread.error))),
+        p=rounded(p),
+        p_mid=None if mid is None else rounded(mid),
+        detectable=rounded(min(1.0, stats.detectable(spread.error))),
     )
 
 
@@ -165,8 +165,3 @@ def _resampled(differences: Floats, clusters: list[Cluster]) -> tuple[stats.Inte
         return bootstrap(sizes, totals, np.ones_like(sizes)), "clusters"
     values, counts = np.unique(differences, return_counts=True)
     return bootstrap(np.ones_like(counts), values, counts), "cases"
-
-
-def _rounded(value: float) -> float:
-    """To nine digits, so that no other version of a library changes them; never −0."""
-    return float(f"{value:.9g}") + 0.0

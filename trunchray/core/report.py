@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
+from trunchray.core.contrast import ModelPair
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
-from trunchray.core.standing import ModelPair
 from trunchray.core.trial import Outcome
 
 IntervalMethod = Literal["wilson", "normal", "normal-clustered"]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from trunchray.core.contrast import Effect, ModelPair
 from trunchray.core.excerpt import excerpt
 from trunchray.core.report import Figures, ModelReport, Report
-from trunchray.core.standing import Effect, ModelPair
 
 _HEADERS = (
     *("Pass rate", "95 % interval", "Mean score", "Passed", "Failed", "Error", "Not run", "Coverage"),

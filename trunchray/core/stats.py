@@ -12,16 +12,17 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 CONFIDENCE = 0.95
+"""Of every interval whose confidence nobody chose."""
 
 FEW_CASES = 300
 """Below this number of cases the central limit theorem is not trusted (Bowyer et al. 2025, arXiv:2503.01747)."""
-
 
 FEW_CLUSTERS = 30
 """Below this number of clusters a clustered standard error is itself uncertain, and more often too small than too large
 (Cameron & Miller, "A practitioner's guide to cluster-robust inference", J. Human Resources 50 (2015), section VI)."""
 
 POWER = 0.8
+"""How often a difference that is called detectable is found."""
 
 
 class Interval(NamedTuple):
@@ -134,6 +135,11 @@ def detectable(error: float, confidence: float = CONFIDENCE, power: float = POWE
 def z(confidence: float) -> float:
     """How many standard errors to each side of a mean hold this share of a normal distribution."""
     return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+def rounded(value: float) -> float:
+    """To nine digits, so that no other version of a library changes them; never −0."""
+    return float(f"{value:.9g}") + 0.0
 
 
 def _around(estimate: float, low: float, high: float) -> Interval:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from itertools import combinations
 
+from trunchray.core.contrast import SHOWN, ModelPair, few_clusters, with_adjusted
 from trunchray.core.figures import figures
 from trunchray.core.group import CaseTotal, Group
 from trunchray.core.report import CountedRow, EvalReport, ModelReport, Planned, PlannedModel, Report
 from trunchray.core.sheet import Sheet
-from trunchray.core.standing import SHOWN, ModelPair, few_clusters, with_adjusted
 from trunchray.errors import StoreError
 
 NOT_REACHED = "not reached"
@@ -38,10 +38,10 @@ class Tally:
             )
         group.add(row, self._numbers.setdefault(row.case_id, len(self._numbers)))
 
-    def report(self, not_run_reasons: Mapping[str, str] | None = None) -> Report:
-        """The report so far. `not_run_reasons` says by model name why trials are missing ("budget", "cancelled")."""
-        planned, reasons = self._planned, not_run_reasons or {}
-        models = tuple(self.model(model, reasons.get(model.name, NOT_REACHED)) for model in planned.models)
+    def report(self, closed: Mapping[str, str] | None = None, *, otherwise: str = NOT_REACHED) -> Report:
+        """The report so far; `closed` says by model name why trials are missing, `otherwise` says it of the others."""
+        planned, reasons = self._planned, closed or {}
+        models = tuple(self.model(model, reasons.get(model.name, otherwise)) for model in planned.models)
         not_run = sum(model.not_run for model in models)
         return Report(
             run=planned.run,
@@ -91,7 +91,7 @@ class Tally:
         for (one, first), (other, second) in combinations(columns, 2):
             both = Shared.of(order, first, second)
             left_out = sum(one.trials.values()) // planned.attempts - both.cases
-            found = both.standing(left_out=left_out, clusters=clusters, limit=SHOWN)
+            found = both.contrast(left_out=left_out, clusters=clusters, limit=SHOWN)
             pairs.append(ModelPair(first=one.name, second=other.name, **dict(found)))
         return tuple(with_adjusted(pairs))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
+from trunchray.core.contrast import CaseList
 from trunchray.core.frozen import Frozen
-from trunchray.core.limits import LimitName, Tier
-from trunchray.core.standing import CaseList
+from trunchray.core.gate import LimitName, Tier
 
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
@@ -23,8 +23,8 @@ class Finding(Frozen):
     observed: float | None
     """None where there is nothing to observe."""
     low: float | None = None
-    """With `high`, the interval that decided, where one did: the end that has to keep the limit at the confidence of the
-    gate, the end that would break it at the one that is widened for all limits on rates."""
+    """With `high`, the interval that decided, where one did: the end that has to keep the limit is at the gate's
+    confidence, the end that would break it at the one that is widened for all limits on rates."""
     high: float | None = None
     verdict: GateVerdict
     too_little: bool = False

@@ -61,7 +61,7 @@ def aggregate(
                 for row in parts.counted(rows):
                     tally.add(row)
         folder.write_report("results.parquet", path)
-    return Aggregate(tally.report({agent.name: missing for agent in plan.spec.agents} | dict(closed or {})), damaged)
+    return Aggregate(tally.report(closed, otherwise=missing), damaged)
 
 
 def tally_rows(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from trunchray.core.false_alarms import against_itself, claimed, judges_against
-from trunchray.core.gate import judge
+from trunchray.core.gate import Gate
 from trunchray.core.gate_facts import Candidate, Facts
-from trunchray.core.limits import Gate
+from trunchray.core.judge import judge
 from trunchray.core.names import nearest
 from trunchray.core.verdicts import AAReport, GateReport
 from trunchray.engine.compare import CountedRun, match_cases, paired_models, read_counted

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from trunchray.core.limits import Gate, Limit
+from trunchray.core.gate import Gate, Limit
 from trunchray.core.names import nearest
 from trunchray.errors import UsageError
 from trunchray.frontends.run_config import explain

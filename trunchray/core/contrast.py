@@ -1,4 +1,4 @@
-"""How two models stand to each other, as reports and comparisons tell it."""
+"""The contrast of two models, as reports and comparisons tell it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal, Self, TypeVar
 
 from trunchray.core.frozen import Frozen
-from trunchray.core.stats import FEW_CLUSTERS, holm
+from trunchray.core.stats import FEW_CLUSTERS, holm, rounded
 
 SHOWN = 20
 """Cases that a list in a run's report names."""
@@ -57,6 +57,10 @@ class CaseList(Frozen):
     count: int = 0
     cases: tuple[str, ...] = ()
 
+    def named(self, most: int) -> str:
+        """The first `most` of them, and whether there are more; empty when there are none."""
+        return ", ".join(self.cases[:most]) + (", …" if self.count > most else "")
+
     @classmethod
     def of(cls, cases: Iterable[str], limit: int | None = None) -> Self:
         """All of them by id, or the first `limit`."""
@@ -64,8 +68,8 @@ class CaseList(Frozen):
         return cls(count=len(listed), cases=tuple(listed[:limit]))
 
 
-class Standing(Frozen):
-    """How two models stand to each other on some cases."""
+class Contrast(Frozen):
+    """How two models differ on some cases."""
 
     pass_rate: Effect
     score: Effect | None
@@ -78,24 +82,24 @@ class Standing(Frozen):
     """Cases that both were to be asked, and that one of them, or both, have no verdict on."""
 
 
-class ModelPair(Standing):
+class ModelPair(Contrast):
     """Two models of one run, the second against the first."""
 
     first: str
     second: str
 
 
-Kind = TypeVar("Kind", bound=Standing)
+Kind = TypeVar("Kind", bound=Contrast)
 
 
-def with_adjusted(standings: Sequence[Kind]) -> list[Kind]:
+def with_adjusted(contrasts: Sequence[Kind]) -> list[Kind]:
     """The same, with Holm's adjustment over all of them; pass rates and scores are two families."""
-    rates = _adjusted([each.pass_rate for each in standings])
-    scored = [place for place, each in enumerate(standings) if each.score]
-    scores = dict(zip(scored, _adjusted([each.score for each in standings if each.score]), strict=True))
+    rates = _adjusted([each.pass_rate for each in contrasts])
+    scored = [place for place, each in enumerate(contrasts) if each.score]
+    scores = dict(zip(scored, _adjusted([each.score for each in contrasts if each.score]), strict=True))
     return [
         each.model_copy(update={"pass_rate": rates[place], "score": scores.get(place)})
-        for place, each in enumerate(standings)
+        for place, each in enumerate(contrasts)
     ]
 
 
@@ -114,5 +118,5 @@ def _adjusted(effects: Sequence[Effect]) -> list[Effect]:
     out = list(effects)
     tested = [place for place, each in enumerate(out) if each.p is not None]
     for place, p in zip(tested, holm([out[place].p or 0.0 for place in tested]), strict=True):
-        out[place] = out[place].model_copy(update={"p_adjusted": float(f"{p:.9g}")})
+        out[place] = out[place].model_copy(update={"p_adjusted": rounded(p)})
     return out
