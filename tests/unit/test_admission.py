@@ -137,6 +137,25 @@ async def test_outcomes_are_counted() -> None:
     assert world.gate.demand().error is None
 
 
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        (ProviderError("no", type="authentication", retry_after=30), "authentication"),
+        (ProviderError("no", type="quota_exhausted", retry_after=30), "quota_exhausted"),
+        (ProviderError("tomorrow", type="rate_limited", retryable=True, retry_after=86_400), "quota_exhausted"),
+        (ProviderError("tomorrow", type="server_error", retryable=True, retry_after=86_400), "quota_exhausted"),
+    ],
+)
+async def test_what_waiting_does_not_mend_is_no_refusal_for_the_rate(error: ProviderError, reason: str) -> None:
+    """A broken key with a Retry-After, or one longer than a call may wait, counts toward closing and pauses nothing."""
+    world = World()
+    world.exchange(allowance())
+    await world.gate.enter()
+    world.gate.leave(error)
+    told = world.gate.demand()
+    assert (told.refused, told.retry_after, told.blocked, told.reason) == (0, 0, 1, reason)
+
+
 async def test_trials_begin_as_the_budget_allows() -> None:
     """What was allowed and not used is replaced, not added to."""
     world = World()

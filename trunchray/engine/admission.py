@@ -20,6 +20,7 @@ from trunchray.adapters.models.base import ModelReply
 from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import Spend, nanodollars
 from trunchray.engine.demand import BLOCKING, Allowance, Demand
+from trunchray.engine.scope import LONGEST_PAUSE
 from trunchray.errors import ProviderError
 
 EVERY = 0.2
@@ -40,6 +41,7 @@ class Gate:
 
     def __init__(self, spec: AgentSpec, wake: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._price, self._wake, self._clock = spec.price, wake, clock
+        self._longest = max(LONGEST_PAUSE, spec.pacing.deadline)
         self._permits, self._lease, self._trials = 0, 0.0, 0.0
         self._paused = False
         self._unpause: asyncio.TimerHandle | None = None
@@ -121,14 +123,17 @@ class Gate:
 
     def _failed(self, error: ProviderError) -> None:
         self._error = f"{error.type}: {error}"
-        if error.type == "rate_limited" or error.retry_after is not None:
-            self._refused += 1
-            self._pause_until = max(self._pause_until, self._clock() + (error.retry_after or 0))
-            self._wake()
-        elif error.type in BLOCKING:
+        seconds = error.retry_after or 0
+        # Longer than a call may wait is as good as never: a quota of a day, say, has run out.
+        reason = error.type if seconds <= self._longest else "quota_exhausted"
+        if reason in BLOCKING:
             self._blocked += 1
             self._blocked_in_row += 1
-            self._reason = error.type
+            self._reason = reason
+            self._wake()
+        elif reason == "rate_limited" or error.retry_after is not None:
+            self._refused += 1
+            self._pause_until = max(self._pause_until, self._clock() + seconds)
             self._wake()
 
     def _admit(self) -> None:

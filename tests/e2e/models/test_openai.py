@@ -160,6 +160,22 @@ async def test_refused_keys_are_left_out(status: int, caplog: pytest.LogCaptureF
     assert warned == ["the key in BAD", "the key in WORSE"]
 
 
+async def test_a_key_that_is_refused_in_a_reply_is_left_out() -> None:
+    """A gateway that answers 200 and says in the body that the key is no good has refused it, too."""
+    seen: list[str | None] = []
+
+    async def handler(request: web.Request) -> web.Response:
+        seen.append(request.headers.get("Authorization"))
+        bad = seen[-1] == "Bearer key-bad"
+        return web.json_response({"error": {"code": 401, "message": "no"}} if bad else OK)
+
+    keys = [Key("BAD", "key-bad"), Key("GOOD", "key-good")]
+    async with endpoint(handler) as url, client("openai", base_url=url, keys=keys) as asking:
+        replies = [await asking.complete(REQUEST) for _ in range(4)]
+    assert [reply.text for reply in replies] == ["hello"] * 4
+    assert seen.count("Bearer key-bad") == 1
+
+
 async def test_when_every_key_is_refused_the_call_fails() -> None:
     """The error names the variable of the last one; the keys themselves are not shown."""
     keys = [Key("A", "key-a-0123456789"), Key("B", "key-b-0123456789")]

@@ -62,18 +62,21 @@ class OpenAIClient:
         content = self._writer.write(request)
         while True:
             key = self._keys.next()
-            answer = await self._http.send("POST", self._url, content, self._headers[key])
-            if answer.status < 300:
-                return self._reply(answer, key)
-            refusal = read_refusal(*answer, self._redaction.message, now=self._wall_clock())
-            if not (refusal.of_the_key and self._keys.refused(key, str(refusal.error(self._host)))):
-                return self._refused(refusal, key)
+            outcome = self._read(await self._http.send("POST", self._url, content, self._headers[key]))
+            if isinstance(outcome, ModelReply):
+                return outcome
+            if outcome.filtered:
+                return ModelReply(text="", finish_reason="content-filter")
+            if not (outcome.of_the_key and self._keys.refused(key, str(outcome.error(self._host)))):
+                raise outcome.error(self._host, hint(key))
 
     async def close(self) -> None:
         """Close every connection; may be called more than once."""
         await self._http.close()
 
-    def _reply(self, answer: Answer, key: Key | None) -> ModelReply:
+    def _read(self, answer: Answer) -> ModelReply | Refusal:
+        if answer.status >= 300:
+            return read_refusal(*answer, self._redaction.message, now=self._wall_clock())
         try:
             value: Any = json_text.parse(answer.body)
         except ValueError as e:
@@ -83,16 +86,11 @@ class OpenAIClient:
             raise self._malformed("the reply is not a JSON object")
         error = failure(value)
         if error is not None:
-            return self._refused(read_error(error, self._redaction.message), key)
+            return read_error(error, self._redaction.message)
         try:
             return read_reply(value, answer.request_id, self._redaction.answer)
         except MalformedReply as e:
             raise self._malformed(str(e)) from e
-
-    def _refused(self, refusal: Refusal, key: Key | None) -> ModelReply:
-        if refusal.filtered:
-            return ModelReply(text="", finish_reason="content-filter")
-        raise refusal.error(self._host, hint(key))
 
     def _malformed(self, what: str) -> ProviderError:
         message = f"{self._host}: {self._redaction.message(what)}"
