@@ -36,6 +36,7 @@ def test_the_parts_of_an_address():
         (f"git+--upload-pack=x@{COMMIT}", "is not the address"),
         (f"git+https://example.org@{COMMIT}", "is not the address"),
         (f"git+https://example.org/x.git@{COMMIT}#../etc", "must be relative to the repository and stay inside it"),
+        (f"git+https://[x/x.git@{COMMIT}", "is not the address"),
         (f"git+https://example.org/x.git@{COMMIT}#/etc", "must be relative to the repository and stay inside it"),
     ],
 )
@@ -53,3 +54,9 @@ def test_credentials_are_never_shown(rest):
     assert "t0ken" not in str(refused.value)
     assert git_address(f"git+https://user:t0ken@example.org/x@{COMMIT}").shown == "https://example.org/x"
     assert without_credentials("https://user:t0ken@example.org/x") == "https://example.org/x"
+
+
+@pytest.mark.parametrize("remote", ["https://[x", "https://[::1/x.git"])
+def test_a_remote_that_is_no_address_is_left_out(remote):
+    """What stands in a checkout's configuration need not make sense."""
+    assert without_credentials(remote) is None

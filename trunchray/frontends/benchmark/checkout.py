@@ -19,7 +19,7 @@ from trunchray.adapters.scratch import scratch
 from trunchray.core.release import ReleaseSource
 from trunchray.errors import UsageError
 from trunchray.frontends.benchmark.site import Site, locate
-from trunchray.frontends.benchmark.source import without_credentials
+from trunchray.frontends.benchmark.source import as_environment, without_credentials
 
 PREFIX = "git+"
 
@@ -74,7 +74,7 @@ def git_address(text: str) -> GitAddress:
     last, at, commit = tail.partition("@")
     url = f"{host}{slash}{last}"
     scheme = url.partition("://")[0]
-    if re.search(r"[\x00-\x20\x7f\\]", text) or "://" not in url or not urlsplit(url).path.strip("/"):
+    if re.search(r"[\x00-\x20\x7f\\]", text) or "://" not in url or not _path_of(url).strip("/"):
         raise UsageError(f"{_hidden(text)!r} is not the address of a benchmark in git; {_FORM}")
     if scheme not in ("https", "file"):
         raise UsageError(f"{_hidden(text)!r} asks for {scheme!r}, and only https and file are allowed; {_FORM}")
@@ -88,6 +88,14 @@ def git_address(text: str) -> GitAddress:
     if path.startswith("/") or ".." in path.split("/"):
         raise UsageError(f"path {path!r} of {_hidden(text)!r} must be relative to the repository and stay inside it")
     return GitAddress(url, commit, path.strip("/"))
+
+
+def _path_of(url: str) -> str:
+    """The path of a URL; "" when it has none, or is no URL."""
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""
 
 
 def _check_pinned(text: str, url: str, commit: str) -> None:
@@ -146,7 +154,7 @@ def _fetch(address: GitAddress, root: Path) -> None:
     _git(address, None, ours, _CHECKOUT_TIME, "init", "--quiet", "--template=", "--", str(root))
     # The user's own settings hold for the network alone: proxies, certificates, credential helpers. The URL goes
     # through the environment, because everybody on this machine can see arguments.
-    network = {"GIT_ALLOW_PROTOCOL": urlsplit(address.url).scheme, **_settings({"remote.origin.url": address.url})}
+    network = {"GIT_ALLOW_PROTOCOL": urlsplit(address.url).scheme, **as_environment({"remote.origin.url": address.url})}
     fetch = ("fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "origin", address.commit)
     _git(address, root, network, _FETCH_TIME, *fetch)
     # Without the user's settings, line ends and filters are the same for everybody.
@@ -181,14 +189,6 @@ def _git(address: GitAddress, folder: Path | None, extra: Mapping[str, str], lim
         raise UsageError(f"fetching {address.shown} took more than {limit} s; clone it and compile the clone") from e
     if done.returncode:
         raise UsageError(_explained(address, done.stderr))
-
-
-def _settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """Settings of git as environment variables."""
-    found = {"GIT_CONFIG_COUNT": str(len(settings))}
-    for number, (name, value) in enumerate(settings.items()):
-        found |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return found
 
 
 def _explained(address: GitAddress, errors: str) -> str:
