@@ -33,7 +33,7 @@ export default {
 """
 
 ZOD = """
-import { z } from "zod";
+import ZOD_SPELLING from "zod";
 const answer = z.object({ orderId: z.string().min(1), eligible: z.boolean(), lines: z.array(z.number()).max(9) });
 export default {
   id: "zod", prompt: "…",
@@ -71,12 +71,12 @@ async def _run(slots: int, calls: int, code: bytes, output: str) -> tuple[float,
     return seconds, spent
 
 
-def zod() -> bytes:
-    """A bundled evaluator that checks its answer with zod, as the compiler makes it."""
+def zod(spelling: str) -> bytes:
+    """A bundled evaluator that checks its answer with zod, imported as `spelling`, as the compiler makes it."""
     with tempfile.TemporaryDirectory() as folder:
         repository = Path(folder, "benchmark")
         (repository / "evals").mkdir(parents=True)
-        (repository / "evals" / "zod.ts").write_text(ZOD, encoding="utf-8")
+        (repository / "evals" / "zod.ts").write_text(ZOD.replace("ZOD_SPELLING", spelling), encoding="utf-8")
         (repository / "package.json").write_text('{"dependencies": {"zod": "^4.0.0"}}', encoding="utf-8")
         (code,) = compile_benchmark(repository).modules.values()
         return code
@@ -150,13 +150,14 @@ def main() -> None:
         shown.append([name, calls / seconds, calls / seconds, None, None, None])
     table(f"{calls:,} plain evaluator calls ({sandbox_level()})", _HEAD, shown)
     few = max(100, calls // 10)
-    seconds, spent = apart(run, 1, few, zod(), '{"orderId": "a-1", "eligible": true, "lines": [1, 2]}')
-    used = spent.driver + spent.workers + spent.others
-    table(
-        f"{few:,} zod evaluator calls",
-        _HEAD,
-        [["1 at a time", few / seconds, few / seconds, few / used, spent.driver / few * 1e6, spent.worker_peak]],
-    )
+    shown = []
+    for name, spelling in (("import { z }", "{ z }"), ("import * as z", "* as z")):
+        code = zod(spelling)
+        seconds, spent = apart(run, 1, few, code, '{"orderId": "a-1", "eligible": true, "lines": [1, 2]}')
+        used = spent.driver + spent.workers + spent.others
+        row = [f"{name}, {len(code) // 1000} kB", few / seconds, few / seconds, few / used]
+        shown.append([*row, spent.driver / few * 1e6, spent.worker_peak])
+    table(f"{few:,} zod evaluator calls, one at a time", _HEAD, shown)
     killed, restarted = (seconds * 1e3 for seconds in recovery(10))
     print(f"\na call that hangs: killed {killed:.0f} ms after its deadline, next verdict {restarted:.0f} ms later")
 
