@@ -16,7 +16,7 @@ from trunchray.adapters.parts import SCHEMA, encode
 from trunchray.core.agent import ModelAgent
 from trunchray.core.plan import make_plan
 from trunchray.core.report import Bounds, CountedRow, ErrorKind, ModelReport, Planned, PlannedModel, Report, Tokens
-from trunchray.core.report_markdown import markdown
+from trunchray.core.report_markdown import report_markdown
 from trunchray.core.run import RunSpec
 from trunchray.core.stats import wilson
 from trunchray.core.tally import Tally
@@ -213,7 +213,7 @@ def test_the_order_of_rows_changes_no_byte(pair: tuple[list[CountedRow], list[Co
     plan = planned(attempts=2, e=50, f=50)
     one, other = (report(*rows, plan=plan) for rows in pair)
     assert one.to_json() == other.to_json()
-    assert markdown(one) == markdown(other)
+    assert report_markdown(one) == report_markdown(other)
 
 
 def test_summary_has_the_keys_that_others_read() -> None:
@@ -246,7 +246,7 @@ def test_planned_of_a_plan() -> None:
 
 def test_markdown_shows_models_evals_and_errors() -> None:
     """The page has one row for the model, one for its eval, the error, and how to read it; no text breaks a table."""
-    page = markdown(report(PASS, FAIL, ERROR))
+    page = report_markdown(report(PASS, FAIL, ERROR))
     assert "# Title" in page
     assert "**Incomplete**: 1 of 4 trials not run" in page
     assert (
@@ -265,7 +265,7 @@ def test_markdown_lists_what_did_not_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The lines that the page gives for finding failures work beside it."""
-    (code,) = re.findall(r"```python\n(.*?)```", markdown(report(PASS)), flags=re.S)
+    (code,) = re.findall(r"```python\n(.*?)```", report_markdown(report(PASS)), flags=re.S)
     nothing: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     rows = [{**nothing, "case_id": outcome, "outcome": outcome} for outcome in ("passed", "failed", "error")]
     (tmp_path / "results.parquet").write_bytes(encode(rows))
@@ -276,16 +276,16 @@ def test_markdown_lists_what_did_not_pass(
 
 def test_markdown_without_errors_has_no_bounds() -> None:
     """Where nothing went wrong, nothing is said of what errors could have changed."""
-    assert "ounds" not in markdown(report(PASS, FAIL))
+    assert "ounds" not in report_markdown(report(PASS, FAIL))
 
 
 def test_markdown_of_several_attempts_has_pass_at_k() -> None:
     """A table of pass@k and pass^k appears when cases are repeated; what is unknown is a dash."""
-    page = markdown(report(PASS, replace(FAIL, case_id="c1", attempt=2), plan=planned(attempts=2, e=2)))
+    page = report_markdown(report(PASS, replace(FAIL, case_id="c1", attempt=2), plan=planned(attempts=2, e=2)))
     assert "| Model | pass@1 | pass@2 | pass^1 | pass^2 |" in page
     assert "| m | 50.0% | 100.0% | 50.0% | 0.0% |" in page
     assert "Complete." in page
-    assert "| – | – |" in markdown(report())
+    assert "| – | – |" in report_markdown(report())
 
 
 def test_evals_of_one_source_are_one_cluster() -> None:
@@ -317,7 +317,7 @@ def test_every_two_models_are_compared() -> None:
     assert first.pass_rate.test == "mcnemar-exact"
     assert first.score is not None
     assert first.pass_rate.p_adjusted == min(1, 3 * (first.pass_rate.p or 0))
-    assert "| b − a | 3 | 1 |" in markdown(found)
+    assert "| b − a | 3 | 1 |" in report_markdown(found)
 
 
 def test_what_no_failure_leaves_open() -> None:

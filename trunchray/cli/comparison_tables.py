@@ -8,7 +8,7 @@ from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted
 from trunchray.core.comparison_markdown import both, headline, left_out, lists, report_notes
-from trunchray.core.report_markdown import chance, points
+from trunchray.core.wording import chance, distance, points
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,7 +90,7 @@ def _line(name: str, found: Contrast, first: Use | None, second: Use | None) -> 
         f"{found.fixed.count:,}",
         Text(f"{found.broke.count:,}", style="red" if found.broke.count else ""),
         f"{found.left_out:,}",
-        "–" if effect.detectable is None else f"{100 * effect.detectable:.1f} pp",
+        distance(effect.detectable),
         both(first, second, "cost_per_trial"),
         both(first, second, "p50"),
     ]

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted, one_line
 from trunchray.cli.standing import standings
-from trunchray.core.report_markdown import coverage
+from trunchray.core.wording import coverage
 
 if TYPE_CHECKING:
     from trunchray.core.budget import Budget, Spend

@@ -190,6 +190,7 @@ class Purse:
     `spent` is what stored rows of each agent have cost already, `expected` a first guess of what one trial will, which
     rests on as many trials as `measured` says, and where it rests on none, `most` is what one could cost; `trials` is
     how many of an agent may begin at all (a pilot). An agent that is in none of them is known from its first report.
+    What nobody counts is taken to be `free`, or else to be what no budget can bound.
     """
 
     def __init__(
@@ -202,7 +203,9 @@ class Purse:
         trials: Mapping[str, int] | None = None,
         measured: Mapping[str, int] | None = None,
         most: Mapping[str, Spend] | None = None,
+        free: bool = False,
     ) -> None:
+        self._free = free
         self._measured, self._highest = measured or {}, most or {}
         self._whole = (whole or Budget()).limits()
         self._each, self._before, self._guesses, self._trials = dict(each), dict(spent), dict(expected), trials or {}
@@ -256,6 +259,11 @@ class Purse:
     def exhausted(self) -> dict[str, Reason]:
         """Agents that may begin nothing more, whatever is in flight now turns out to cost, and why."""
         return {name: reason for name in self._agents if (reason := self._why_not(name))}
+
+    def bounds(self, agent: str) -> bool:
+        """Whether there is a budget for an agent that only holds if what its trials cost is counted."""
+        self._agent(agent)
+        return not self._free and bool(self._limits(agent))
 
     def spent(self) -> dict[str, Spend]:
         """By agent, what is known to be spent, with what stored rows had cost before."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from trunchray.core.comparison import Comparison, ComparisonReport, Use, WithoutVerdict
 from trunchray.core.contrast import CaseList, Contrast
-from trunchray.core.report_markdown import EFFECT_HEADERS, effect_cells, table, text
+from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text
 
 NAMED = 20
 """Cases that a page names of each list."""

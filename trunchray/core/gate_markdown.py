@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trunchray.core.report_markdown import share_range, table, text
+from trunchray.core.markdown import table, text
 from trunchray.core.verdicts import AAReport, Finding, GateReport
+from trunchray.core.wording import percent, share_range
 
 NAMED = 20
 """Cases that a page names of each finding."""
@@ -31,7 +32,7 @@ def aa_markdown(report: AAReport) -> str:
             text(each.model),
             f"{each.splits:,}",
             f"{each.alarms:,}",
-            f"{each.rate:.1%}",
+            percent(each.rate),
             share_range(each.low, each.high),
         )
         for each in report.models

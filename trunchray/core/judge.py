@@ -24,6 +24,7 @@ from trunchray.core.paired import effect
 from trunchray.core.report import Figures
 from trunchray.core.stats import Cluster
 from trunchray.core.verdicts import Finding, GateReport, GateVerdict, concluded
+from trunchray.core.wording import percent, points
 
 
 def judge(
@@ -119,8 +120,8 @@ class _Scope:
                 observed=coverage,
                 verdict="INCONCLUSIVE" if short else "PASS",
                 too_little=short,
-                message=f"{_share(coverage)} of the trials have a verdict"
-                + (f", fewer than {_share(self._floor)}: {self._why_missing()}" if short else ""),
+                message=f"{percent(coverage)} of the trials have a verdict"
+                + (f", fewer than {percent(self._floor)}: {self._why_missing()}" if short else ""),
                 cases=self._facts.named(self._mine & (self._facts.now.attempts < self._facts.attempts))
                 if short
                 else None,
@@ -137,7 +138,7 @@ class _Scope:
             allowed=allowed,
             observed=share,
             verdict="FAIL" if broken else "PASS",
-            message=f"{_share(share)} of the trials ended in an error, {_share(allowed)} may",
+            message=f"{percent(share)} of the trials ended in an error, {percent(allowed)} may",
             cases=self._facts.named(self._mine & self._facts.errors) if broken else None,
         )
 
@@ -165,7 +166,7 @@ class _Scope:
             return self._too_little("min_pass_rate", allowed, "no trial has a verdict")
         if self._figures.coverage < self._floor:
             return self._too_little(
-                "min_pass_rate", allowed, f"pass rate {_share(rate)}, but coverage is too low", rate
+                "min_pass_rate", allowed, f"pass rate {percent(rate)}, but coverage is too low", rate
             )
         low, high = self._rate_interval(rate)
         verdict = _decided(kept=low >= allowed, broken=high < allowed)
@@ -176,7 +177,7 @@ class _Scope:
             low=low,
             high=high,
             verdict=verdict,
-            message=f"pass rate {_share(rate)} ({_share(low)} to {_share(high)}), at least {_share(allowed)} asked"
+            message=f"pass rate {percent(rate)} ({percent(low)} to {percent(high)}), at least {percent(allowed)} asked"
             + (_OPEN if verdict == "INCONCLUSIVE" else ""),
             cases=None if verdict == "PASS" else self._facts.named(self._missed),
         )
@@ -233,9 +234,8 @@ class _Scope:
             low=low,
             high=high,
             verdict=verdict,
-            message=f"pass rate {_points(change)} ({_points(low)} to {_points(high)}) on {both.cases:,} shared "
-            f"{_plural(both.cases, 'case')}, {_points(-allowed)} allowed"
-            + (_OPEN if verdict == "INCONCLUSIVE" else ""),
+            message=f"pass rate {points(change)} ({points(low)} to {points(high)}) on {both.cases:,} shared "
+            f"{_plural(both.cases, 'case')}, {points(-allowed)} allowed" + (_OPEN if verdict == "INCONCLUSIVE" else ""),
             cases=None if verdict == "PASS" else self._facts.named(self._mine & _worse(before, self._facts.now)),
         )
 
@@ -282,14 +282,6 @@ def _decided(*, kept: bool, broken: bool) -> GateVerdict:
 
 def _worse(before: Column, now: Column) -> Mask:
     return (before.attempts > 0) & (now.attempts > 0) & (now.passes < before.passes)
-
-
-def _share(value: float) -> str:
-    return f"{value:.1%}"
-
-
-def _points(value: float) -> str:
-    return f"{100 * value + 0.0:+.1f} pp"
 
 
 def _plural(count: int, word: str) -> str:

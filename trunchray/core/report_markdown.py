@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from trunchray.core.contrast import Effect, ModelPair
-from trunchray.core.excerpt import excerpt
+from trunchray.core.contrast import ModelPair
+from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text
 from trunchray.core.report import Figures, ModelReport, Report
+from trunchray.core.wording import coverage, percent, share_range
 
 _HEADERS = (
     *("Pass rate", "95 % interval", "Mean score", "Passed", "Failed", "Error", "Not run", "Coverage"),
@@ -37,7 +38,7 @@ print(pq.read_table("results.parquet", columns=columns, filters=[("outcome", "!=
 ```"""
 
 
-def markdown(report: Report) -> str:
+def report_markdown(report: Report) -> str:
     """The whole page: models, evals under each model, errors, and how to read it."""
     sections = [f"# {text(report.title)}", _headline(report), _models(report.models)]
     if report.attempts > 1:
@@ -53,14 +54,6 @@ def markdown(report: Report) -> str:
         _ROWS,
     ]
     return "\n\n".join([*sections, "## How to read this", "\n".join(legend)]) + "\n"
-
-
-def coverage(figures: Figures) -> str:
-    """In percent, rounded down: only a whole one is 100%."""
-    graded = figures.passed + figures.failed
-    if graded == figures.planned:
-        return "100%"
-    return f"{graded * 1000 // figures.planned / 10:.1f}%"
 
 
 def _headline(report: Report) -> str:
@@ -84,8 +77,8 @@ def _attempts(models: Sequence[ModelReport]) -> str:
     rows = [
         (
             text(model.name),
-            *(_percent(model.pass_at_k.get(k)) for k in ks),
-            *(_percent(model.pass_hat_k.get(k)) for k in ks),
+            *(percent(model.pass_at_k.get(k)) for k in ks),
+            *(percent(model.pass_hat_k.get(k)) for k in ks),
         )
         for model in models
     ]
@@ -108,31 +101,6 @@ def _comparisons(pairs: Sequence[ModelPair]) -> str:
     return "## Between models\n\n" + table(headers, rows)
 
 
-EFFECT_HEADERS = ("Pass rates", "Difference", "95 % interval", "p", "p adjusted", "Detectable")
-
-
-def effect_cells(effect: Effect) -> tuple[str, ...]:
-    """The cells under `EFFECT_HEADERS`."""
-    return (
-        f"{_percent(effect.first)} → {_percent(effect.second)}",
-        points(effect.difference),
-        "–" if effect.low is None or effect.high is None else f"{points(effect.low)} to {points(effect.high)}",
-        chance(effect.p),
-        chance(effect.p_adjusted),
-        "–" if effect.detectable is None else f"{100 * effect.detectable:.1f} pp",
-    )
-
-
-def points(difference: float | None) -> str:
-    """A difference of shares in percentage points, with its sign."""
-    return "–" if difference is None else f"{100 * difference:+.1f} pp"
-
-
-def chance(p: float | None) -> str:
-    """A p-value with three decimals."""
-    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _model(model: ModelReport) -> str:
     evals = table(("Eval", *_HEADERS), [(text(each.eval_id), *_cells(each)) for each in model.evals])
     parts = [f"## {text(model.name)}", _facts(model), evals]
@@ -148,7 +116,7 @@ def _facts(model: ModelReport) -> str:
         facts.append(f"{model.not_run:,} trials not run: {text(model.not_run_reason or '')}")
     if model.bounds and model.error:
         bounds = model.bounds
-        facts.append(f"bounds {_percent(bounds.errors_failed)} to {_percent(bounds.errors_passed)}")
+        facts.append(f"bounds {percent(bounds.errors_failed)} to {percent(bounds.errors_passed)}")
     if model.none_failed_below is not None:
         facts.append(f"nothing failed, so the rate of failures is below {model.none_failed_below:.1%} (rule of three)")
     if model.none_passed_below is not None:
@@ -166,7 +134,7 @@ def _facts(model: ModelReport) -> str:
 def _cells(figures: Figures) -> tuple[str, ...]:
     usage, latency = figures.usage, figures.latency
     return (
-        _percent(figures.pass_rate),
+        percent(figures.pass_rate),
         share_range(figures.pass_rate_low, figures.pass_rate_high),
         _mean(figures.mean_score, figures.mean_score_se),
         f"{figures.passed:,}",
@@ -180,15 +148,6 @@ def _cells(figures: Figures) -> tuple[str, ...]:
     )
 
 
-def _percent(share: float | None) -> str:
-    return "–" if share is None else f"{share:.1%}"
-
-
-def share_range(low: float | None, high: float | None) -> str:
-    """An interval in percent."""
-    return "–" if low is None or high is None else f"{low:.1%} to {high:.1%}"
-
-
 def _mean(score: float | None, error: float | None) -> str:
     if score is None:
         return "–"
@@ -197,17 +156,3 @@ def _mean(score: float | None, error: float | None) -> str:
 
 def _count(number: int | None) -> str:
     return "–" if number is None else f"{number:,}"
-
-
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table: the first column to the left, the others to the right."""
-    align = ["---", *["---:"] * (len(headers) - 1)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in (headers, align, *rows))
-
-
-def text(value: str) -> str:
-    """Any text on one line of a table, at most 200 characters, shown as it is."""
-    line = excerpt(" ".join(value.split()), 200)
-    for special in "\\|<*_`[":
-        line = line.replace(special, "\\" + special)
-    return line

@@ -59,6 +59,11 @@ class Usage(CamelFrozen):
     def total_tokens(self) -> int:
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
+    @property
+    def counted(self) -> bool:
+        """Whether the provider said what there is to pay for."""
+        return self.input_tokens is not None and self.output_tokens is not None
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(**{name: _sum(getattr(self, name), getattr(other, name)) for name in Usage.model_fields})
 

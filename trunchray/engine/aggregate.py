@@ -13,7 +13,7 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.core.plan import Plan, Shard
 from trunchray.core.receipt import Receipt
 from trunchray.core.report import Planned, Report
-from trunchray.core.report_markdown import markdown
+from trunchray.core.report_markdown import report_markdown
 from trunchray.core.tally import NOT_REACHED, Tally
 from trunchray.errors import Interrupted, StoreError
 
@@ -90,7 +90,7 @@ def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:
 def publish(report: Report, folder: RunFolder) -> Report:
     """Store what people and other tools read."""
     folder.write_report("summary.json", report.to_json())
-    folder.write_report("report.md", markdown(report).encode())
+    folder.write_report("report.md", report_markdown(report).encode())
     return report
 
 

@@ -1,0 +1,37 @@
+"""Parts of pages in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trunchray.core.contrast import Effect
+from trunchray.core.excerpt import excerpt
+from trunchray.core.wording import chance, distance, percent, points
+
+EFFECT_HEADERS = ("Pass rates", "Difference", "95 % interval", "p", "p adjusted", "Detectable")
+
+
+def effect_cells(effect: Effect) -> tuple[str, ...]:
+    """The cells under `EFFECT_HEADERS`."""
+    return (
+        f"{percent(effect.first)} → {percent(effect.second)}",
+        points(effect.difference),
+        "–" if effect.low is None or effect.high is None else f"{points(effect.low)} to {points(effect.high)}",
+        chance(effect.p),
+        chance(effect.p_adjusted),
+        distance(effect.detectable),
+    )
+
+
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table: the first column to the left, the others to the right."""
+    align = ["---", *["---:"] * (len(headers) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (headers, align, *rows))
+
+
+def text(value: str) -> str:
+    """Any text on one line of a table, at most 200 characters, shown as it is."""
+    line = excerpt(" ".join(value.split()), 200)
+    for special in "\\|<*_`[":
+        line = line.replace(special, "\\" + special)
+    return line

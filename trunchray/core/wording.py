@@ -1,0 +1,38 @@
+"""Figures as people read them: the same in pages, tables and messages. "–" stands for what there is not."""
+
+from __future__ import annotations
+
+from trunchray.core.report import Figures
+
+
+def percent(share: float | None) -> str:
+    """A share of 1."""
+    return "–" if share is None else f"{share:.1%}"
+
+
+def share_range(low: float | None, high: float | None) -> str:
+    """An interval of shares in percent."""
+    return "–" if low is None or high is None else f"{low:.1%} to {high:.1%}"
+
+
+def points(difference: float | None) -> str:
+    """A difference of shares in percentage points, with its sign."""
+    return "–" if difference is None else f"{100 * difference + 0.0:+.1f} pp"
+
+
+def distance(difference: float | None) -> str:
+    """The same without a sign, whichever way it goes."""
+    return "–" if difference is None else f"{100 * difference:.1f} pp"
+
+
+def chance(p: float | None) -> str:
+    """A p-value with three decimals."""
+    return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def coverage(figures: Figures) -> str:
+    """In percent, rounded down: only a whole one is 100%."""
+    graded = figures.passed + figures.failed
+    if graded == figures.planned:
+        return "100%"
+    return f"{graded * 1000 // figures.planned / 10:.1f}%"
