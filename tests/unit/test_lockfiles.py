@@ -98,6 +98,12 @@ __metadata:
     assert not lock.hashed
 
 
+LOCKED = {"": {"dependencies": {"x": "1"}}}
+LAUGHS = b"a0: &a0 [x, x]\n" + b"".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n".encode() for n in range(1, 9)
+)
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -105,6 +111,27 @@ __metadata:
         ("package-lock.json", npm({"": {"dependencies": {"x": "github:a/b"}}}), "'x' comes from git"),
         ("package-lock.json", npm({"node_modules/x": {"resolved": "git+ssh://h/x"}}), "'x' comes from git"),
         ("package-lock.json", npm({"node_modules/@a/x": {"version": "1.0.0"}}), "does not pin the content of '@a/x'"),
+        ("package-lock.json", npm({"/a": {"dependencies": {"x": "1"}}}), "has a member '/a', which lies outside"),
+        ("package-lock.json", npm({"a\0b": {}}), r"has a member 'a\x00b', which cannot be a folder"),
+        ("package-lock.json", npm({"node_modules/x/" * 400: {}}), "has a folder of 6,000 characters"),
+        (
+            "package-lock.json",
+            npm(LOCKED | {"node_modules/x": {"version": 1, "integrity": "sha512-x"}}),
+            "has 'x' in version '1', which cannot be one",
+        ),
+        (
+            "package-lock.json",
+            npm(LOCKED | {"node_modules/x": {"version": "npm:y@1.0.0", "integrity": "sha512-x"}}),
+            "has 'x' in version 'npm:y@1.0.0', which cannot be one",
+        ),
+        ("pnpm-lock.yaml", b"lockfileVersion: '9.0'\nimporters: {1: {}}", "has a member '1', which cannot be a folder"),
+        ("pnpm-lock.yaml", LAUGHS + b"lockfileVersion: *a8", "its aliases stand for millions of values; write it anew"),
+        ("pnpm-lock.yaml", b"lockfileVersion: &a [*a]", "is nested too deeply; write it anew"),
+        (
+            "deno.lock",
+            b'{"version": "5", "npm": {"x@1.0.0": {"integrity": "sha512-x", "tarball": "https://h/x.tgz"}}}',
+            "'x@1.0.0' does not come from the registry",
+        ),
         ("package-lock.json", b"{", "has not the form of a lockfile; write it anew"),
         ("package-lock.json", b"[]", "has not the form of a lockfile"),
         ("pnpm-lock.yaml", b"lockfileVersion: 5.4", "has lockfileVersion 5.4, and only 6.0 and 9.0 are honoured"),

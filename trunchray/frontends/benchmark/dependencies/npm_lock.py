@@ -27,6 +27,7 @@ from trunchray.frontends.benchmark.dependencies.manifest import SECTIONS
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 
 _INSTALLED = "node_modules/"
+_LONGEST = 4096  # characters of a path
 
 
 def read_npm_lock(content: bytes) -> Lock:
@@ -101,13 +102,18 @@ def _resolved(folder: str, dependency: str, entries: Mapping[str, Any]) -> tuple
         place = posixpath.join(folder, _INSTALLED, dependency)
         if place in entries:
             return place, entries[place]
-        if not folder:
+        above = posixpath.dirname(folder)
+        if above == folder:
             return None
-        folder = posixpath.dirname(folder)
+        folder = above
 
 
 def _refuse_foreign(entries: Mapping[str, Any]) -> None:
     for folder, entry in entries.items():
+        if len(folder) > _LONGEST:
+            raise LockRefused(
+                f"has a folder of {len(folder):,} characters, which no machine has; make it again with npm"
+            )
         resolved = entry.get("resolved", "")
         asked = [spec for section in SECTIONS[:3] for spec in entry.get(section, {}).items()]
         if isinstance(resolved, str) and resolved.startswith("git"):
