@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.options import Json, writable
+from trunchray.cli.options import BenchmarkPath, ConfigFile, Json, writable
 from trunchray.cli.output import Output
 from trunchray.errors import ReleaseError
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trunchray.adapters.releases import StoredRelease
-
-
-_WHERE = "The benchmark's folder, its config file, or git+https://…@<commit>#<path>."
 
 
 def register(app: typer.Typer) -> None:
@@ -55,8 +52,8 @@ def init(
 
 
 def compile_(
-    path: Annotated[str, typer.Argument(metavar="PATH|GIT", help=_WHERE)],
-    config: Annotated[str | None, typer.Option(metavar="REL", help="A config file inside PATH.")] = None,
+    path: BenchmarkPath,
+    config: ConfigFile = None,
     out: Annotated[str, typer.Option(metavar="URI", help="Where releases are kept.")] = "releases",
     json: Json = False,
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.options import Json
+from trunchray.cli.options import BenchmarkPath, ConfigFile, Json
 from trunchray.cli.output import Output
 from trunchray.errors import TrialError, TrunchrayError, UsageError
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from trunchray.frontends.benchmark.compiler import Compiled
     from trunchray.frontends.benchmark.watch import Watch
 
-_WHERE = "The benchmark's folder, its config file, or git+https://…@<commit>#<path>."
-
 
 def register(app: typer.Typer) -> None:
     app.command()(check)
@@ -30,8 +28,8 @@ def register(app: typer.Typer) -> None:
 
 
 def check(
-    path: Annotated[str, typer.Argument(metavar="PATH|GIT", help=_WHERE)],
-    config: Annotated[str | None, typer.Option(metavar="REL", help="A config file inside PATH.")] = None,
+    path: BenchmarkPath,
+    config: ConfigFile = None,
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
@@ -61,7 +59,7 @@ def repeat(once: Callable[[], None], watch: Watch, output: Output) -> None:
 
 
 def try_(
-    path: Annotated[str, typer.Argument(metavar="PATH|GIT", help=_WHERE)],
+    path: BenchmarkPath,
     case: Annotated[str, typer.Option(metavar="ID", help="The case whose evaluator shall grade.")],
     answer: Annotated[str, typer.Option("--output", metavar="TEXT", help="The final answer; - reads it from stdin.")],
     tool_calls: Annotated[
@@ -70,7 +68,7 @@ def try_(
             metavar="FILE", help='A JSON array of {"toolName", "input", "output"?, "error"?}, in their order.'
         ),
     ] = None,
-    config: Annotated[str | None, typer.Option(metavar="REL", help="A config file inside PATH.")] = None,
+    config: ConfigFile = None,
     json: Json = False,
 ) -> None:
     """Grade an answer with a case's own evaluator, without asking a model.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.options import Json
+from trunchray.cli.options import Json, RunUri
 from trunchray.cli.output import Output
 from trunchray.errors import UsageError
 
@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
-    first: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")],
+    first: RunUri,
     second: Annotated[str | None, typer.Argument(metavar="[RUN2]", help="The run to set against it.")] = None,
     models: Annotated[
         tuple[str, str] | None,
@@ -50,7 +50,7 @@ def compare(
     output = Output(as_json=json)
     found = _compared(first, second, models, baseline)
     if markdown:
-        write(markdown, comparison_markdown(found))
+        _write(markdown, comparison_markdown(found))
     output.result(found.model_dump(mode="json"), lambda console: show_comparison(console, found))
 
 
@@ -65,7 +65,7 @@ def _compared(first: str, second: str | None, models: tuple[str, str] | None, ba
 
 
 def gate(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")],
+    run: RunUri,
     allow: Annotated[
         list[str],
         typer.Option(
@@ -106,9 +106,9 @@ def gate(
 
     found = judge_run(run, limits, against)
     if junit:
-        write(junit, as_junit(found).decode())
+        _write(junit, as_junit(found).decode())
     if markdown:
-        write(markdown, gate_markdown(found))
+        _write(markdown, gate_markdown(found))
     output.result(found.model_dump(mode="json"), lambda console: show_gate(console, found))
     if code := {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}[found.verdict]:
         raise typer.Exit(code)
@@ -121,11 +121,11 @@ def _try_itself(output: Output, run: str, limits: Gate, markdown: Path | None) -
 
     found = judge_itself(run, limits)
     if markdown:
-        write(markdown, aa_markdown(found))
+        _write(markdown, aa_markdown(found))
     output.result(found.model_dump(mode="json"), lambda console: show_false_alarms(console, found))
 
 
-def write(path: Path, content: str) -> None:
+def _write(path: Path, content: str) -> None:
     """Write a file that was asked for.
 
     Raises:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _COLUMNS = (("trials", 1), ("tokens", 0), ("from – to", 3), ("cost $", 0), ("from – to", 2), ("from", 4))
 
 
-class Gate:
+class CostCheck:
     """What stands between a command and what it would spend. `yes`: everything is confirmed."""
 
     def __init__(self, output: Output, job: Job, *, yes: bool) -> None:

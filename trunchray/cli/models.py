@@ -1,172 +1,124 @@
-"""Commands that serve models: mock-server, local-model."""
+"""Commands about models: models check."""
 
 from __future__ import annotations
 
 import asyncio
-import signal
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from trunchray.cli.options import Json
 from trunchray.cli.output import Output
-from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
-    from trunchray.adapters.models.rate_limit import RateLimit
+    from pydantic import JsonValue
+    from rich.console import Console
+
+    from trunchray.adapters.models.probe import Probe
     from trunchray.core.agent import ModelAgent
 
-MockId = Literal["mock/echo", "mock/replay", "mock/script"]
+AT_ONCE = 16
+"""Models that are asked at a time."""
 
 
 def register(app: typer.Typer) -> None:
-    app.command("mock-server")(mock_server)
-    app.command("local-model")(local_model)
+    models = typer.Typer(help="Look at the models of a run before it begins.", rich_markup_mode=None)
+    models.callback()(_group)
+    models.command()(check)
+    app.add_typer(models, name="models")
 
 
-def mock_server(
-    model: Annotated[MockId, typer.Option(help="What answers.")] = "mock/echo",
-    replay: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Recorded outputs (JSONL) for mock/replay.")
+def _group() -> None:
+    """Look at the models of a run before it begins."""
+
+
+def check(
+    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A run config, or a file of models (YAML).")],
+    model: Annotated[
+        list[str] | None, typer.Option("--model", metavar="ID", help="Only these of its models, by name or id.")
     ] = None,
-    release: Annotated[
-        str | None, typer.Option(metavar="RELEASE", help="The release whose prompts the replayed cases are known by.")
-    ] = None,
-    script: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Replies for mock/script: a YAML list of {text, tool_calls}.")
-    ] = None,
-    latency: Annotated[float, typer.Option(metavar="SECONDS", min=0, help="The time before every answer.")] = 0.0,
-    fault: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND=SHARE", help="For example rate_limited=0.1; also server_error, timeout, malformed."),
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Decides which requests meet a fault.")] = 0,
-    requests_per_minute: Annotated[
-        float | None, typer.Option(metavar="N", min=0.01, help="More than so many are refused with 429.")
-    ] = None,
-    retry_after: Annotated[
-        bool, typer.Option("--retry-after/--no-retry-after", help="Whether a 429 says how long to wait.")
-    ] = True,
-    host: Annotated[str, typer.Option(metavar="ADDR", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any free port.")] = 8089,
+    timeout: Annotated[float, typer.Option(metavar="SECONDS", min=0.1, help="How long one may take.")] = 60.0,
     json: Json = False,
 ) -> None:
-    """Serve a mock model over HTTP until interrupted.
+    """Ask each model one tiny question, and show how fast it answers, as what, at what price, within which limits.
 
-    It speaks the OpenAI format, and is as deterministic as the mocks of a run.
+    Exits with 0 when all answer and with 1 when one does not.
 
-    Example: trunchray mock-server --latency 0.2 --fault rate_limited=0.05
+    Example: trunchray models check configs/models/openai.yaml --model openai/gpt-4.1-mini
     """
-    from trunchray.adapters.models.rate_limit import RateLimit
+    from trunchray.adapters.models.connect import load_clients
+    from trunchray.cli.job import chosen
     from trunchray.core.agent import Limits
-    from trunchray.frontends.model_files import Location
-    from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_recorded, validated
-    from trunchray.frontends.yaml_file import read_yaml
+    from trunchray.core.digest import sha256
+    from trunchray.frontends.run_config import SomeLimits, build_agents, read_models, read_recorded
 
     output = Output(as_json=json)
-    for name, file in (("replay", replay), ("script", script)):
-        if model == f"mock/{name}" and file is None:
-            raise UsageError(f"{model} needs --{name} FILE")
-    scripted = read_yaml(script) if script else None
-    settings = {
-        "replay": str(replay) if replay else None,
-        "script": scripted.value if scripted else (),
-        "latency": latency,
-        "faults": dict(_fault(text) for text in fault or []),
-        "seed": seed,
+    models = read_models(config)
+    if model:
+        models = chosen(models, model)
+    recorded = read_recorded(models)
+    agents = build_agents(models, recorded, limits=SomeLimits(), release_limits=Limits())
+    agents = [_patient(agent, timeout) for agent in agents]
+    load_clients(agents)
+    inputs = {sha256(content): content for content in recorded.values()}
+    probes = asyncio.run(_probes(agents, inputs))
+    found = list(zip(agents, probes, strict=True))
+    output.result({"models": [_described(*one) for one in found]}, lambda console: _show(console, found))
+    if any(probe.problem for probe in probes):
+        raise typer.Exit(1)
+
+
+def _patient(agent: ModelAgent, seconds: float) -> ModelAgent:
+    pacing = agent.pacing.model_copy(update={"timeout": min(seconds, agent.pacing.timeout)})
+    return agent.model_copy(update={"pacing": pacing})
+
+
+async def _probes(agents: Sequence[ModelAgent], inputs: Mapping[str, bytes]) -> list[Probe]:
+    from trunchray.adapters.models.probe import probe
+
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def one(agent: ModelAgent) -> Probe:
+        replay = inputs.get(agent.mock.replay) if agent.mock and agent.mock.replay else None
+        async with places:
+            return await probe(agent, environ=os.environ, replay=replay)
+
+    return await asyncio.gather(*map(one, agents))
+
+
+def _described(agent: ModelAgent, probe: Probe) -> JsonValue:
+    return {
+        "name": agent.name,
+        "model": agent.model,
+        "ok": probe.problem is None,
+        "price": agent.price.model_dump(mode="json") if agent.price else None,
+        **probe.model_dump(mode="json"),
     }
 
-    def place(location: Location) -> str:
-        return scripted.place(location[2:]) if scripted and "script" in location else "mock-server"
 
-    config = validated(ModelConfig, {"id": model, "mock": settings}, place)
-    recorded = read_recorded((config,))
-    (agent,) = build_agents((config,), recorded, limits=SomeLimits(), release_limits=Limits())
-    limit = None if requests_per_minute is None else RateLimit(requests_per_minute, names_wait=retry_after)
-    serving = _serve(agent, [*recorded.values()], _prompts(release), limit, host=host, port=port, output=output)
-    asyncio.run(serving)
+def _show(console: Console, found: Sequence[tuple[ModelAgent, Probe]]) -> None:
+    from trunchray.cli.screen import Line, fitted
 
-
-def local_model(
-    gguf: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="A model in the GGUF format; SmolLM2-135M-Instruct by default.")
-    ] = None,
-    slots: Annotated[int, typer.Option(metavar="N", min=1, max=256, help="Requests that are answered at a time.")] = 4,
-    context: Annotated[
-        int, typer.Option(metavar="TOKENS", min=128, help="The most that a prompt and its answer may take together.")
-    ] = 2048,
-    threads: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Threads that compute; one per processor by default.")
-    ] = None,
-    port: Annotated[int, typer.Option(metavar="N", min=0, max=65535, help="0 takes any free port.")] = 8081,
-    json: Json = False,
-) -> None:
-    """Serve a small real model on this machine until interrupted.
-
-    It speaks the OpenAI format and needs `pip install 'trunchray[local]'`; its weights (98 MB) are fetched once.
-
-    Example: trunchray local-model --port 8081
-    """
-    from trunchray.adapters.models.local_server import LocalModel, serve
-    from trunchray.adapters.models.weights import smollm2
-
-    output = Output(as_json=json)
-    model = LocalModel(gguf or smollm2(), slots, context, threads)
-    with serve(model, port=port) as url:
-        asyncio.run(_shown(output, url, f"local/{model.name}"))
+    columns = [("", 0), ("seconds", 1), ("answered as", 3), ("$ per million in / out", 2)]
+    console.print(fitted(console, "model", columns, [Line(agent.name, _cells(agent, probe)) for agent, probe in found]))
+    for agent, probe in found:
+        if probe.limits:
+            limits = ", ".join(f"{name} {value}" for name, value in probe.limits.items())
+            console.print(f"{agent.name}: {limits}")
+    for agent, probe in found:
+        if probe.problem:
+            console.print(f"{agent.name}: {probe.problem.type}: {probe.problem.message}", style="red")
 
 
-async def _shown(output: Output, url: str, model: str) -> None:
-    """Say where the server is, and wait for SIGINT or SIGTERM."""
-    done = _interrupted()
-    output.result({"base_url": url, "model": model}, lambda console: console.print(url))
-    await done.wait()
+def _cells(agent: ModelAgent, probe: Probe) -> list[str]:
+    from trunchray.cli.screen import one_line
 
-
-def _interrupted() -> asyncio.Event:
-    """Set by SIGINT or SIGTERM."""
-    done = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, done.set)
-    return done
-
-
-async def _serve(
-    agent: ModelAgent,
-    recorded: list[bytes],
-    prompts: dict[str, str],
-    limit: RateLimit | None,
-    *,
-    host: str,
-    port: int,
-    output: Output,
-) -> None:
-    """Answer until SIGINT or SIGTERM."""
-    from trunchray.adapters.models.replay import load_replay
-    from trunchray.adapters.models.server import serve
-
-    replay = load_replay(recorded[0], "the recorded outputs") if recorded else None
-    async with serve(agent, host=host, port=port, replay=replay, prompts=prompts, limit=limit) as url:
-        await _shown(output, url, agent.model)
-
-
-def _prompts(release: str | None) -> dict[str, str]:
-    if release is None:
-        return {}
-    from trunchray.adapters.releases import open_release
-
-    return {case.input.prompt: case.id for case in open_release(release).cases()}
-
-
-def _fault(text: str) -> tuple[str, float]:
-    from trunchray.core.agent import Faults
-    from trunchray.core.names import nearest
-
-    kind, _, share = text.partition("=")
-    if kind not in Faults.model_fields:
-        raise UsageError(f"--fault {text}: no such kind of fault{nearest(kind, Faults.model_fields)}")
-    try:
-        return kind, float(share)
-    except ValueError as e:
-        raise UsageError(f"--fault {text}: give a share from 0 to 1, for example {kind}=0.1") from e
+    return [
+        "fails" if probe.problem else "works",
+        "–" if probe.seconds is None else f"{probe.seconds:.2f}",
+        one_line(probe.answered_as or "–", 60),
+        f"{agent.price.input:g} / {agent.price.output:g}" if agent.price else "–",
+    ]

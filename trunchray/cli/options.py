@@ -12,6 +12,15 @@ import typer
 from trunchray.errors import UsageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout; everything else goes to stderr.")]
+RunUri = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")]
+BenchmarkPath = Annotated[
+    str,
+    typer.Argument(
+        metavar="PATH|GIT", help="The benchmark's folder, its config file, or git+https://…@<commit>#<path>."
+    ),
+]
+ConfigFile = Annotated[str | None, typer.Option("--config", metavar="REL", help="A config file inside PATH.")]
+Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes any free port.")]
 
 
 def writable(uri: str) -> str:

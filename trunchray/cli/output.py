@@ -33,7 +33,7 @@ class Output:
     def stderr(self) -> Console:
         from trunchray.cli.screen import console
 
-        return console(_Deaf(sys.stderr))
+        return console(_Lossy(sys.stderr))
 
     def result(self, value: JsonValue, show: Callable[[Console], None]) -> None:
         """The outcome of the command: `value` with `--json`, else whatever `show` prints.
@@ -88,7 +88,7 @@ def silence(stream: TextIO) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
-class _Deaf:
+class _Lossy:
     """A stream that drops what cannot be written: a closed terminal must not end a run."""
 
     def __init__(self, stream: TextIO) -> None:

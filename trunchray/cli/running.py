@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trunchray.cli.options import Json
+from trunchray.cli.options import Json, RunUri
 from trunchray.cli.output import Output
 from trunchray.errors import Interrupted
 
@@ -81,7 +81,7 @@ def run(
 
     Example: trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50
     """
-    from trunchray.cli.cost import Gate
+    from trunchray.cli.cost import CostCheck
     from trunchray.cli.job import prepare
 
     output = Output(as_json=json)
@@ -97,22 +97,20 @@ def run(
         allow_unpriced=allow_unpriced,
         note=output.note,
     )
-    gate = Gate(output, job, yes=yes)
+    cost = CostCheck(output, job, yes=yes)
     drive = partial(_drive, output, job, address=address, takeover=takeover)
-    if pilot is not None and gate.pilot(pilot) and drive(pilot=pilot).stopped:
+    if pilot is not None and cost.pilot(pilot) and drive(pilot=pilot).stopped:
         raise Interrupted("stopped during the pilot; what is finished is stored, the same command continues")
     if estimate:
-        gate.show()
+        cost.show()
         return
-    gate.rest(began=pilot is not None)
+    cost.rest(began=pilot is not None)
     driven = drive()
     _show(output, driven.report, job.run_uri)
     _judge(output, driven, job)
 
 
-def status(
-    run_uri: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")], json: Json = False
-) -> None:
+def status(run_uri: RunUri, json: Json = False) -> None:
     """Show how far a run is; reads only the store.
 
     Example: trunchray status runs/quickstart
@@ -125,9 +123,7 @@ def status(
     output.result(found.model_dump(mode="json"), lambda console: show_status(console, found))
 
 
-def report(
-    run_uri: Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")], json: Json = False
-) -> None:
+def report(run_uri: RunUri, json: Json = False) -> None:
     """Count a run's rows anew, rewrite its report and show it.
 
     Example: trunchray report runs/quickstart
