@@ -30,6 +30,8 @@ class CountingProvider:
         """Prompts that are refused with this status."""
         self.limiter: Limiter | None = None
         """What refuses a request that is one too many."""
+        self.counts = True
+        """Whether answers say how many tokens they took."""
         self.sends: dict[str, str] = {}
         """Headers of every answer."""
 
@@ -82,7 +84,7 @@ class CountingProvider:
                 "id": "r",
                 "model": "counting",
                 "choices": [{"message": {"role": "assistant", "content": prompt}, "finish_reason": "stop"}],
-                "usage": {"prompt_tokens": 7, "completion_tokens": 3},
+                "usage": {"prompt_tokens": 7, "completion_tokens": 3} if self.counts else None,
             },
             headers=self.sends,
         )

@@ -49,7 +49,7 @@ class Gate:
         self._beginning: deque[asyncio.Future[int | None]] = deque()
         self._running: dict[int, float] = {}
         self._in_flight = self._peak = self._wanted = 0
-        self._requests = self._succeeded = self._refused = self._tokens = self._cost = 0
+        self._requests = self._succeeded = self._uncounted = self._refused = self._tokens = self._cost = 0
         self._begun = self._ended = self._blocked = self._blocked_in_row = 0
         self._pause_until = -inf
         self._reason, self._error = "", None
@@ -113,6 +113,7 @@ class Gate:
         if isinstance(outcome, ModelReply):
             self._succeeded += 1
             self._blocked_in_row = 0
+            self._uncounted += outcome.finish_reason != "content-filter" and not outcome.usage.counted
             self._tokens += outcome.usage.total_tokens
             if self._price:
                 self._cost += nanodollars(self._price.cost(outcome.usage))
@@ -193,6 +194,7 @@ class Gate:
             granted=self._permits,
             requests=self._requests,
             succeeded=self._succeeded,
+            uncounted=self._uncounted,
             refused=self._refused,
             tokens=self._tokens,
             spent=Spend(self._cost, self._tokens),

@@ -21,6 +21,8 @@ class Demand(NamedTuple):
     """Permits that it holds."""
     requests: int = 0
     succeeded: int = 0
+    uncounted: int = 0
+    """Those of the successes whose tokens the provider did not count."""
     refused: int = 0
     """For the rate at which they came."""
     tokens: int = 0
@@ -59,7 +61,8 @@ class Allowance(NamedTuple):
     trials: int | None
     """How many trials may begin beyond those it said had begun; None for any number."""
     closed: str | None
-    """Why no trial of the agent may begin any more: "authentication", "quota_exhausted", "budget", "pilot"."""
+    """Why no trial of the agent may begin any more: "authentication", "quota_exhausted", "budget", "pilot",
+    "uncounted"."""
 
     @property
     def broken(self) -> bool:

@@ -19,6 +19,8 @@ SILENT = 15.0
 """Seconds after which a worker that says nothing is taken to be gone."""
 IN_A_ROW = 3
 """Failures of a kind that no repetition mends, without a success between them, that close an agent."""
+UNCOUNTED = 0.02
+"""The share of answers without a count of tokens above which no budget can be kept."""
 
 
 class Standing(Frozen):
@@ -50,6 +52,12 @@ class _Agent:
     closed: str | None = None
     error: tuple[str, float] | None = None
     before: dict[str, Demand] = field(default_factory=dict[str, Demand])
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Too often nobody knows what an answer cost."""
+        uncounted = sum(demand.uncounted for demand in self.before.values())
+        return uncounted >= IN_A_ROW and uncounted > UNCOUNTED * sum(d.succeeded for d in self.before.values())
 
 
 class Governor:
@@ -120,6 +128,8 @@ class Governor:
         for name, demand in demands.items():
             begun, ended = demand.trials_begun, demand.trials_ended
             self._purse.report(worker, name, spent=demand.spent, begun=begun, ended=ended)
+            if self._purse.bounds(name) and self._agents[name].is_uncounted:
+                self._agents[name].closed = self._agents[name].closed or "uncounted"
         for name, reason in self._purse.exhausted().items():
             if name in self._agents:
                 self._agents[name].closed = self._agents[name].closed or reason

@@ -270,6 +270,12 @@ class Run:
                     f"model {name!r} is not asked any more: {reason}{f' ({error})' if error else ''}; its trials stay "
                     "owed, and the same command asks it again"
                 )
+            elif name not in self._closed and reason == "uncounted":
+                self._observer.warn(
+                    f"model {name!r} is not asked any more: its provider does not say how many tokens answers took, "
+                    "so the budget cannot bound it; its trials stay owed. Run it without a budget, or give "
+                    "--allow-unpriced, which counts such answers as free"
+                )
         self._closed |= ledger.closed
 
     def _widths(self, workers: int) -> dict[str, int]:

@@ -37,7 +37,8 @@ class Spending:
     pilot: int | None = None
     """End once so many trials of each model were run."""
     allow_unpriced: bool = False
-    """Let models run whose price is unknown, although dollars are limited; they count as free."""
+    """Let models run whose price is unknown, or whose provider does not count tokens, although that is limited; what is
+    unknown counts as free."""
 
     @property
     def limited(self) -> bool:
@@ -72,8 +73,8 @@ class Paid:
     """By shard, the rows that no commit lists."""
 
     def learn(self, marks: Iterable[Mark]) -> None:
-        """Take rows into the sample, but for errors that came before anything was paid."""
-        self.sample += [mark.spent for mark in marks if mark.outcome != "error" or mark.tokens]
+        """Take rows into the sample, but for those that cost nothing: found in a cache, failed early or not counted."""
+        self.sample += [mark.spent for mark in marks if mark.spent != Spend()]
 
 
 def read_paid(plan: Plan, folder: RunFolder, commits: Mapping[str, Receipt]) -> dict[str, Paid]:
@@ -129,6 +130,7 @@ class Account:
             expected={one.name: one_trial(one) for one in one_each},
             measured={one.name: one.rows for one in one_each},
             most={one.name: one_trial(one, "high") for one in one_each},
+            free=spending.allow_unpriced,
             trials=None if spending.pilot is None else {name: spending.pilot - of.rows for name, of in paid.items()},
         )
         return cls(purse, {shard: counts for of in paid.values() for shard, counts in of.stored.items()})

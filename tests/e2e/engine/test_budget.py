@@ -114,6 +114,32 @@ def test_a_pilot_runs_so_many_trials_of_each_model(pool: str, release: StoredRel
         assert set(provider.asked.values()) == {2}
 
 
+def test_rows_that_cost_nothing_do_not_tell_what_others_will(release: StoredRelease, tmp_path: Path):
+    """A run that goes on from cached answers stays within its budget when the rest has to be paid."""
+    with CountingProvider() as provider:
+        spec, cache = question(release, [model(provider)]), str(tmp_path / "cache")
+        drive(spec, release, tmp_path / "first", cache=cache, spending=Spending(pilot=40))
+        assert not drive(spec, release, tmp_path, cache=cache, spending=Spending(pilot=40)).complete
+        assert provider.asked.total() == 40
+        drive(spec, release, tmp_path, spending=Spending(Budget(usd=100 * EACH)))
+        assert 90 < provider.asked.total() - 40 <= 102
+
+
+def test_no_budget_bounds_what_is_not_counted(release: StoredRelease, tmp_path: Path):
+    """A model whose provider does not say what answers took is left soon, with a warning, unless that is allowed."""
+    with CountingProvider() as provider:
+        provider.counts = False
+        spec, seen = question(release, [model(provider)]), Onlooker()
+        for spending in (Spending(Budget(usd=1)), Spending(Budget(tokens=100_000))):
+            report = drive(spec, release, tmp_path, spending=spending, observer=seen)
+            assert report.models[0].not_run_reason == "uncounted"
+        assert provider.asked.total() < CASES / 2
+        assert all("does not say how many tokens" in warning for warning in seen.warnings)
+        allowed = Spending(Budget(usd=1), allow_unpriced=True)
+        assert drive(spec, release, tmp_path, spending=allowed).complete
+        assert set(provider.asked.values()) == {1}
+
+
 def test_dollars_cannot_bound_what_has_no_price(release: StoredRelease, tmp_path: Path):
     """A budget that could not be kept is refused before anything is written; tokens can be counted of any model."""
     agents = [ModelAgent(name="free", model="mock/echo", mock=Mock())]
