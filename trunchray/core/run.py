@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -12,6 +12,15 @@ from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.errors import UsageError
+
+RunId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")]
+"""The name of a run and of its folder."""
+Attempts = Annotated[int, Field(ge=1, le=1000)]
+"""How often each case is tried."""
+ShardSize = Annotated[int, Field(ge=1, le=1024)]
+"""Cases that a worker is given at a time."""
+SHARD_SIZE = 128
+"""Of them where nobody says otherwise."""
 
 
 class Selection(Frozen):
@@ -28,17 +37,17 @@ class RunSpec(Frozen):
     """The whole question of a run. It holds no credential: agents name environment variables."""
 
     format: Literal[1] = 1
-    run_id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")
+    run_id: RunId
     title: str
     release: str
     """Where the release is stored."""
     release_digest: str
     agents: tuple[AgentSpec, ...] = Field(min_length=1)
-    attempts: int = Field(default=1, ge=1, le=1000)
+    attempts: Attempts = 1
     selection: Selection = Selection()
     seed: int = 0
     """Orders the cases, so that a run that stops early is a random sample."""
-    shard_size: int = Field(default=128, ge=1, le=1024)
+    shard_size: ShardSize = SHARD_SIZE
 
     @model_validator(mode="after")
     def _agents_differ(self) -> Self:

@@ -47,8 +47,7 @@ def aggregate(
     """
     tally = Tally(Planned.of(plan))
     damaged: dict[str, list[str]] = {}
-    committed = counting_commits(plan, folder)
-    found = [(shard, committed[shard.id]) for shard in _in_order(plan) if shard.id in committed]
+    found = _committed(plan, folder)
     with disk.scratch() as temporary, ThreadPoolExecutor(READERS) as threads:
         path = temporary / "results.parquet"
         with parts.ResultsFile(path) as results:
@@ -70,10 +69,9 @@ def tally_rows(
     """Count the committed rows of some agents and store nothing; also gives the parts that cannot be read, by shard."""
     tally = Tally(planned)
     damaged: dict[str, list[str]] = {}
-    committed = counting_commits(plan, folder)
-    found = [(shard, committed[shard.id]) for shard in _in_order(plan) if shard.id in committed]
+    found = [each for each in _committed(plan, folder) if each[0].agent.name in agents]
     with ThreadPoolExecutor(READERS) as threads:
-        for shard, rows, bad in _read_ahead([each for each in found if each[0].agent.name in agents], folder, threads):
+        for shard, rows, bad in _read_ahead(found, folder, threads):
             if bad:
                 damaged[shard.id] = bad
             for row in parts.counted(rows):
@@ -94,10 +92,13 @@ def publish(report: Report, folder: RunFolder) -> Report:
     return report
 
 
-def _in_order(plan: Plan) -> list[Shard]:
+def _committed(plan: Plan, folder: RunFolder) -> list[tuple[Shard, Receipt]]:
+    """The shards with a commit that counts, by agent, attempt and the plan's order of cases."""
+    commits = counting_commits(plan, folder)
     place = {agent.name: number for number, agent in enumerate(plan.spec.agents)}
     # The plan has the shards of one agent and attempt in order, and sorting keeps it.
-    return sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt))
+    shards = sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt))
+    return [(shard, commits[shard.id]) for shard in shards if shard.id in commits]
 
 
 _Read = tuple[Shard, parts.Rows, list[str]]

@@ -109,7 +109,7 @@ def compare_models(run_uri: str, models: Sequence[str] = ()) -> ComparisonReport
             else f"--models {' '.join(models)}: give two different models"
         )
     pairs = [(first, second) for place, second in enumerate(names) for first in names[:place]]
-    same = _same_cases(run)
+    same = match_cases(run, run)
     limit = None if len(pairs) == 1 else LISTED
     contenders = {name: run.contender(name) for name in names}
     found = [
@@ -162,10 +162,6 @@ def match_cases(first: CountedRun, second: CountedRun) -> Matching:
     if first.plan.spec.release_digest == second.plan.spec.release_digest:
         return match(*({case: case for case in run.plan.evals} for run in (first, second)))
     return match(first.contents, second.contents)
-
-
-def _same_cases(run: CountedRun) -> Matching:
-    return match_cases(run, run)
 
 
 def _compared(

@@ -20,7 +20,7 @@ def judge_run(run_uri: str, gate: Gate, compare_uri: str | None = None) -> GateR
         ReleaseError: a release is gone or damaged.
     """
     run = _counted(run_uri, gate)
-    names = [name for name in run.models if gate.models is None or name in gate.models]
+    names = _judged(run, gate)
     if compare_uri is None:
         notes = [*run.notes, *([_NOT_COMPARED] if _compares(gate) else [])]
         candidates = [Candidate(run.contender(name)) for name in names]
@@ -48,8 +48,7 @@ def judge_itself(run_uri: str, gate: Gate) -> AAReport:
         UsageError: as `judge_run`; or there are no such limits, or no model was asked any case twice.
     """
     run = _counted(run_uri, gate)
-    names = [name for name in run.models if gate.models is None or name in gate.models]
-    laid = [Facts.of(Candidate(run.contender(name)), run.planned.sources) for name in names]
+    laid = [Facts.of(Candidate(run.contender(name)), run.planned.sources) for name in _judged(run, gate)]
     if not any(judges_against(gate, facts) for facts in laid):
         raise UsageError("--aa tries limits against another run (drop and max_drop), and the gate has none")
     tried = [(facts.report.name, against_itself(gate, facts)) for facts in laid]
@@ -74,6 +73,11 @@ def _counted(run_uri: str, gate: Gate) -> CountedRun:
                 f"the gate limits eval {name!r}, which run {run.name!r} does not have{nearest(name, known)}"
             )
     return run
+
+
+def _judged(run: CountedRun, gate: Gate) -> list[str]:
+    """The names of the models that the gate judges, in the run's order."""
+    return [name for name in run.models if gate.models is None or name in gate.models]
 
 
 def _compares(gate: Gate) -> bool:

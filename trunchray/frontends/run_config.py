@@ -34,7 +34,7 @@ from trunchray.core.digest import sha256
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
-from trunchray.core.run import Selection
+from trunchray.core.run import SHARD_SIZE, Attempts, RunId, Selection, ShardSize
 from trunchray.errors import UsageError
 from trunchray.frontends.model_files import Location, with_included
 from trunchray.frontends.yaml_file import read_yaml
@@ -191,14 +191,14 @@ class RunConfig(Frozen):
     models: tuple[ModelConfig, ...]
     quotas: dict[str, QuotaConfig] = {}
     """Limits that models share, by a name that models give as their `quota`."""
-    attempts: int = Field(default=1, ge=1, le=1000)
+    attempts: Attempts = 1
     select: Selection = Selection()
     limits: SomeLimits = SomeLimits()
     seed: int = 0
-    shard_size: int = Field(default=128, ge=1, le=1024)
+    shard_size: ShardSize = SHARD_SIZE
     out: str | None = Field(default=None, min_length=1)
     """Where runs are kept; `runs` in the current directory when left out."""
-    run_id: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")
+    run_id: RunId | None = None
     pool: PoolName = "auto"
     cache: str | None = Field(default=None, min_length=1)
     """Where answers of models are kept and looked up: any run that asks the same again gets the same answer, free."""
