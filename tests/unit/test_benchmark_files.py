@@ -121,6 +121,25 @@ class TestStaging:
             assert (stage.root / "link.jsonl").stat().st_size == LARGE_FILE + 1
             assert not (stage.root / "unused.bin").exists()
 
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+    def test_what_may_not_be_read_is_named_when_it_is_needed(self, tmp_path):
+        """A file of others that nobody asks for is left out; a folder that may hold modules is a problem."""
+        write(tmp_path, "evals/a.ts", "evals/b.ts", "evals/private/c.ts", "data/d.txt", "notes.md")
+        for name in ("evals/b.ts", "evals/private", "data", "notes.md"):
+            (tmp_path / name).chmod(0)
+        found: list[Problem] = []
+        try:
+            with staged(Site(tmp_path, tmp_path, None)) as stage:
+                assert entrypoints(stage, config_without_file("x"), Position("x"), found) == ["evals/a.ts"]
+                assert stage.missing("notes.md") == "cannot be read (Permission denied)"
+        finally:
+            for name in ("evals/private", "data"):
+                (tmp_path / name).chmod(0o700)
+        assert [str(problem) for problem in found] == [
+            "evals: 'evals/b.ts' cannot be read (Permission denied); remove it",
+            "evals: 'evals/private' cannot be entered (Permission denied); remove it",
+        ]
+
     def test_links_inside_are_kept_and_links_outside_are_not(self, tmp_path):
         """A link works in the stage as it does in the repository, unless it leaves it."""
         root = tmp_path / "repository"

@@ -4,12 +4,16 @@ import json
 
 import pytest
 
+from trunchray.errors import AuthoringError
 from trunchray.frontends.benchmark.dependencies.comparison import differences
 from trunchray.frontends.benchmark.dependencies.deno_lock import write_deno_lock
 from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused, Package, Pin
 from trunchray.frontends.benchmark.dependencies.lockfiles import lockfile_in, read_lock
+from trunchray.frontends.benchmark.dependencies.project import find_project
 from trunchray.frontends.benchmark.dependencies.specifier import refusal
 from trunchray.frontends.benchmark.dependencies.workspace import is_member
+from trunchray.frontends.benchmark.site import Site
+from trunchray.frontends.benchmark.staging import staged
 
 
 def npm(packages: dict, version: int = 3) -> bytes:
@@ -325,3 +329,17 @@ def test_workspace_patterns():
     ]
     assert is_member("apps/bench", patterns)
     assert is_member("a/b/c", ("**",))
+
+
+def test_a_lockfile_that_was_left_behind_is_not_taken_for_none(tmp_path):
+    """A lockfile that cannot be honoured where it stands is refused: without it, versions would float."""
+    outside, root = tmp_path / "package-lock.json", tmp_path / "repository"
+    outside.write_bytes(npm(LOCKED))
+    (root / "evals").mkdir(parents=True)
+    (root / "package.json").write_text('{"dependencies": {"x": "1"}}')
+    (root / "package-lock.json").symlink_to("../package-lock.json")
+    with staged(Site(root, root, None)) as stage, pytest.raises(AuthoringError) as refused:
+        find_project(stage)
+    assert [str(problem) for problem in refused.value.problems] == [
+        "package-lock.json: is a link that leaves the repository; make it a plain file of this repository, or remove it"
+    ]

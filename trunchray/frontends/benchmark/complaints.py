@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from types import UnionType
-from typing import Annotated, Any, Union, cast, get_args, get_origin
+from typing import Any
 
-from pydantic import BaseModel, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
 from trunchray.core.checks import Check
 from trunchray.core.names import nearest
 from trunchray.errors import Problem
+from trunchray.frontends.annotations import field_names, inside, members, model_of
 from trunchray.frontends.benchmark.position import Position, shown, step_into
 
 
@@ -48,7 +48,7 @@ def _message(error: ErrorDetails, parent: Any) -> str:
     context = error.get("ctx", {})
     match error["type"]:
         case "extra_forbidden":
-            return f"is not a known field{_meant(str(error['loc'][-1]), _names(parent))}"
+            return f"is not a known field{_meant(str(error['loc'][-1]), field_names(parent))}"
         case "value_error":
             return str(context["error"])
         case "union_tag_invalid":
@@ -67,7 +67,7 @@ def _meant(name: str, known: list[str]) -> str:
 
 def _as_check(complaint: str, value: object) -> str:
     """How to write an evaluator of which only the kind is given."""
-    kinds = [_kind(member) for member in _members(Check)]
+    kinds = [_kind(member) for member in members(Check)]
     if _WORDING.get(complaint) != _WORDING["model_type"] or value not in kinds:
         return ""
     return f'; write {{ kind: "{value}" }}' if value == "non_empty" else f'; write {{ kind: "{value}", … }}'
@@ -106,54 +106,19 @@ def _walk(annotation: Any, location: tuple[int | str, ...]) -> tuple[str, Any]:
             annotation = tagged
             continue
         field = step_into(field, step)
-        parent, annotation = annotation, _inside(annotation, step)
+        parent, annotation = annotation, inside(annotation, step)
     return field, parent
 
 
 def _tagged(annotation: Any, step: int | str) -> Any:
     """The member of a union that pydantic names by its `kind`; None when the step is not a kind."""
-    return next((member for member in _members(annotation) if _kind(member) == step), None)
+    return next((member for member in members(annotation) if _kind(member) == step), None)
 
 
 def _kind(annotation: Any) -> str | None:
-    model = _model(annotation)
+    model = model_of(annotation)
     field = model.model_fields.get("kind") if model else None
     return None if field is None else field.default
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    if get_origin(annotation) is Annotated:
-        return _members(get_args(annotation)[0])
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
-
-
-def _inside(annotation: Any, step: int | str) -> Any:
-    """The annotation of a member of what `annotation` describes; None when there is none."""
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is Annotated:
-        return _inside(arguments[0], step)
-    if origin in (Union, UnionType):
-        return next((inside for member in arguments if (inside := _inside(member, step)) is not None), None)
-    if origin in (list, tuple):
-        return arguments[0]
-    if origin is dict:
-        return arguments[1]
-    model = _model(annotation)
-    fields = model.model_fields.values() if model else ()
-    return next((field.annotation for field in fields if field.alias == step), None)
-
-
-def _model(annotation: Any) -> type[BaseModel] | None:
-    is_model = isinstance(annotation, type) and issubclass(annotation, BaseModel)
-    return cast("type[BaseModel]", annotation) if is_model else None
-
-
-def _names(annotation: Any) -> list[str]:
-    """The fields an author may write in an object of this shape."""
-    model = _model(annotation)
-    if model is None:
-        return next((names for member in _members(annotation) if (names := _names(member))), [])
-    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _half_pairs(value: JsonValue, field: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from trunchray.frontends.benchmark.config import AuthoredConfig
 from trunchray.frontends.benchmark.paths import bad_module, bad_syntax
 from trunchray.frontends.benchmark.position import Position, shown
 from trunchray.frontends.benchmark.site import MODULE_SUFFIXES
-from trunchray.frontends.benchmark.staging import Stage
+from trunchray.frontends.benchmark.staging import CLOSED, Stage
 
 
 def entrypoints(stage: Stage, config: AuthoredConfig, place: Position, found: list[Problem]) -> list[str]:
@@ -67,7 +67,7 @@ def _discovered(stage: Stage, folder: str, found: list[Problem]) -> list[str]:
     for path in [*discover(stage.directory, folder), *_left_behind(stage, folder)]:
         if complaint := bad_syntax(path):
             found.append(Position(folder).problem(f"{shown(path)} {complaint}; rename it"))
-        elif complaint := bad_module(stage, path):
+        elif complaint := stage.left_out(path) or bad_module(stage, path):
             found.append(Position(folder).problem(f"{shown(path)} {complaint}; remove it"))
         else:
             modules.append(path)
@@ -75,10 +75,14 @@ def _discovered(stage: Stage, folder: str, found: list[Problem]) -> list[str]:
 
 
 def _left_behind(stage: Stage, folder: str) -> list[str]:
-    """What has a module's name under `folder` but is not in the stage: links that lead nowhere, pipes, large files."""
+    """What has a module's name under `folder` but is not in the stage: links that lead nowhere, pipes, large files.
+
+    Folders that cannot be entered are among them, because there may be modules in them.
+    """
+    closed = {stage.root / path for path, reason in stage.reasons.items() if reason.startswith(CLOSED)}
     left = sorted([*(stage.root / path for path in stage.reasons), *stage.waiting])
-    inside = [path.relative_to(stage.directory) for path in left if path.is_relative_to(stage.directory / folder)]
-    return [path.as_posix() for path in inside if _is_module(path.name)]
+    inside = [path for path in left if path.is_relative_to(stage.directory / folder)]
+    return [path.relative_to(stage.directory).as_posix() for path in inside if _is_module(path.name) or path in closed]
 
 
 def _is_module(name: str) -> bool:

@@ -7,6 +7,7 @@ for, because most of them are not part of the benchmark.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Generator, Iterator
@@ -20,6 +21,9 @@ from trunchray.frontends.benchmark.site import Site
 
 LARGE_FILE = 50_000_000
 """Bytes; larger files wait until somebody asks for them."""
+
+CLOSED = "cannot be entered"
+"""How the reason begins why a folder was left behind that nobody could look into."""
 
 _LEFT_BEHIND = (".git", ".npmrc", "deno.json*", ".yarnrc*", ".env*")
 
@@ -40,9 +44,9 @@ class Stage:
     def bring(self, path: str) -> None:
         """Copy the file at `path`, relative to the benchmark directory, if it is a large one that still waits."""
         copy = Path(os.path.realpath(self.directory / path))
-        if source := self.waiting.pop(copy, None):
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, copy, follow_symlinks=False)
+        source = self.waiting.pop(copy, None)
+        if source and (reason := _copied(source, copy)):
+            self.reasons[str(copy.relative_to(self.root))] = reason
 
     def missing(self, path: str) -> str:
         """Why the file at `path`, relative to the benchmark directory and normalised, is not in the stage."""
@@ -80,25 +84,31 @@ def _copy(site: Site, stage: Stage) -> None:
     root, target, keep = site.root, stage.root, site.directory
     stage.directory.mkdir(parents=True)
     links: list[Path] = []
-    for source in _files(root, {keep, *keep.parents}):
+    for source in _files(root, {keep, *keep.parents}, stage.reasons):
         relative = source.relative_to(root)
         if source.is_symlink():
             links.append(relative)
         elif reason := _reason(source):
             stage.reasons[str(relative)] = reason
-        elif source.stat().st_size > LARGE_FILE:
+        elif _is_large(source):
             stage.waiting[target / relative] = source
-        else:
-            (target / relative).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target / relative)
+        elif reason := _copied(source, target / relative):
+            stage.reasons[str(relative)] = reason
     for relative in links:
         if reason := _link(root, stage, relative):
             stage.reasons[str(relative)] = reason
 
 
-def _files(root: Path, keep: set[Path]) -> Iterator[Path]:
-    """Every file and link below `root`; folders that are left behind are entered only on the way to `keep`."""
-    for folder, folders, files in os.walk(root):
+def _files(root: Path, keep: set[Path], reasons: dict[str, str]) -> Iterator[Path]:
+    """Every file and link below `root`; folders that are left behind are entered only on the way to `keep`.
+
+    `reasons` gets the folders that cannot be entered.
+    """
+
+    def skip(error: OSError) -> None:
+        reasons[os.path.relpath(error.filename, root)] = f"{CLOSED} ({error.strerror})"
+
+    for folder, folders, files in os.walk(root, onerror=skip):
         here = Path(folder)
         links = [name for name in folders if (here / name).is_symlink() and name != "node_modules"]
         folders[:] = sorted(
@@ -108,6 +118,23 @@ def _files(root: Path, keep: set[Path]) -> Iterator[Path]:
             and ((here / name) in keep or not (name.startswith(".") or name == "node_modules"))
         )
         yield from (here / name for name in sorted([*files, *links]))
+
+
+def _is_large(file: Path) -> bool:
+    with contextlib.suppress(OSError):  # just removed, as the copy will tell
+        return file.stat().st_size > LARGE_FILE
+    return False
+
+
+def _copied(source: Path, copy: Path) -> str | None:
+    """Copy a file of the repository; why not, when it may not be read or has just been removed."""
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copyfile(source, copy, follow_symlinks=False)
+    except (PermissionError, FileNotFoundError) as e:
+        copy.unlink(missing_ok=True)
+        return f"cannot be read ({e.strerror})"
+    return None
 
 
 def _reason(file: Path) -> str | None:

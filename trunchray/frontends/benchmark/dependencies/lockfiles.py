@@ -38,7 +38,7 @@ def _binary(_: bytes) -> Lock:
 
 _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,255}")
 _BROKEN = re.compile("[\\x00-\\x1f\\x7f\\ud800-\\udfff]")
-_READERS: dict[str, Callable[[bytes], Lock]] = {
+READERS: dict[str, Callable[[bytes], Lock]] = {
     "package-lock.json": read_npm_lock,
     "npm-shrinkwrap.json": read_npm_lock,
     "pnpm-lock.yaml": read_pnpm_lock,
@@ -55,7 +55,7 @@ def lockfile_in(folder: Path) -> str | None:
     Raises:
         LockRefused: there are several.
     """
-    found = [name for name in _READERS if (folder / name).is_file()]
+    found = [name for name in READERS if (folder / name).is_file()]
     if len(found) > 1:
         found = [name for name in found if name != "deno.lock"]
     if len(found) > 1:
@@ -70,7 +70,7 @@ def read_lock(name: str, content: bytes) -> Lock:
         LockRefused: it is not honoured, or cannot be read.
     """
     try:
-        lock = _READERS[name](content)
+        lock = READERS[name](content)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as e:
         detail = (
             str(e) if isinstance(e, ValueError) and str(e).startswith("is not") else "has not the form of a lockfile"

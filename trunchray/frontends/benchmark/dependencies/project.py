@@ -10,12 +10,12 @@ from pathlib import Path
 
 from trunchray.errors import AuthoringError
 from trunchray.frontends.benchmark.dependencies.lock import Lock, LockRefused
-from trunchray.frontends.benchmark.dependencies.lockfiles import lockfile_in, read_lock
+from trunchray.frontends.benchmark.dependencies.lockfiles import READERS, lockfile_in, read_lock
 from trunchray.frontends.benchmark.dependencies.manifest import Manifest, ManifestRefused, read_manifest
 from trunchray.frontends.benchmark.dependencies.specifier import local_folder
-from trunchray.frontends.benchmark.dependencies.workspace import is_member, members, workspace
+from trunchray.frontends.benchmark.dependencies.workspace import PNPM_WORKSPACE, is_member, members, workspace
 from trunchray.frontends.benchmark.position import Position, shown
-from trunchray.frontends.benchmark.staging import Stage
+from trunchray.frontends.benchmark.staging import LARGE_FILE, Stage
 
 PACKAGE_JSON = "package.json"
 
@@ -57,11 +57,27 @@ def find_project(stage: Stage) -> Project | None:
 
 
 def _upwards(stage: Stage, folder: Path) -> Iterator[Path]:
-    """A folder and those above it, up to the root of the repository."""
-    yield folder
+    """A folder and those above it, up to the root of the repository.
+
+    Raises:
+        AuthoringError: one holds a file that says what to install, and it is not in the stage.
+    """
+    yield _whole(stage, folder)
     while folder != stage.root:
         folder = folder.parent
-        yield folder
+        yield _whole(stage, folder)
+
+
+def _whole(stage: Stage, folder: Path) -> Path:
+    """The folder; a lockfile that was left behind must not be taken for none at all."""
+    for name in (PACKAGE_JSON, PNPM_WORKSPACE, *READERS):
+        place = place_of(stage, folder / name)
+        reason = stage.left_out(place.path)
+        if stage.waits(place.path):
+            reason = f"has more than {LARGE_FILE // 10**6} MB"
+        if reason:
+            raise AuthoringError([place.problem(f"{reason}; make it a plain file of this repository, or remove it")])
+    return folder
 
 
 def _manifest(stage: Stage, folder: Path) -> Manifest:

@@ -11,7 +11,7 @@ from typing import Any
 from trunchray.frontends.benchmark.dependencies.manifest import Manifest, ManifestRefused, catalogs_of
 from trunchray.frontends.benchmark.dependencies.yaml_document import read_yaml
 
-_PNPM = "pnpm-workspace.yaml"
+PNPM_WORKSPACE = "pnpm-workspace.yaml"
 
 
 def workspace(folder: Path, manifest: Manifest) -> tuple[tuple[str, ...], Mapping[str, Mapping[str, str]]]:
@@ -20,14 +20,14 @@ def workspace(folder: Path, manifest: Manifest) -> tuple[tuple[str, ...], Mappin
     Raises:
         ManifestRefused: the file that declares them cannot be read.
     """
-    if not (folder / _PNPM).is_file():
+    if not (folder / PNPM_WORKSPACE).is_file():
         return manifest.workspaces, manifest.catalogs
     try:
-        data: Any = read_yaml((folder / _PNPM).read_bytes()) or {}
+        data: Any = read_yaml((folder / PNPM_WORKSPACE).read_bytes()) or {}
         patterns = tuple(str(pattern) for pattern in data.get("packages") or ())
         return (*manifest.workspaces, *patterns), {**manifest.catalogs, **catalogs_of(data)}
     except (ValueError, AttributeError, TypeError) as e:
-        raise ManifestRefused(f"stands beside a {_PNPM} that cannot be read ({e}); correct it") from e
+        raise ManifestRefused(f"stands beside a {PNPM_WORKSPACE} that cannot be read ({e}); correct it") from e
 
 
 def is_member(folder: str, patterns: tuple[str, ...]) -> bool:
