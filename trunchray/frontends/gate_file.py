@@ -8,13 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import JsonValue, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import JsonValue
 
 from trunchray.core.gate import Gate, Limit
-from trunchray.core.names import nearest
 from trunchray.errors import UsageError
-from trunchray.frontends.run_config import explain
+from trunchray.frontends.model_files import Location
+from trunchray.frontends.run_config import validated
 from trunchray.frontends.yaml_file import YamlFile, read_yaml
 
 _ALLOW = re.compile(r"(?P<name>[^=]+)=(?P<limits>.+)")
@@ -36,12 +35,13 @@ def read_gate(allow: Sequence[str]) -> Gate:
     for value in allow:
         if not _is_file(value):
             _put(content, value)
-    try:
-        # As JSON, where true is no number and "3" is none either.
-        return Gate.model_validate_json(json.dumps(content), strict=True)
-    except ValidationError as e:
-        problems = [f"{_place(error, file, content)}: {_explained(error)}" for error in e.errors()]
-        raise UsageError("\n".join(dict.fromkeys(problems))) from e
+
+    def place(location: Location) -> str:
+        """The line of the file, unless the value is from the command line."""
+        here = file is not None and _at(file.value, location) == _at(content, location)
+        return file.place(location) if file is not None and here else "--allow"
+
+    return validated(Gate, content, place)
 
 
 def _is_file(value: str) -> bool:
@@ -96,21 +96,7 @@ def _number(text: str) -> JsonValue:
     return number if isinstance(number, int | float) else text
 
 
-def _place(error: ErrorDetails, file: YamlFile | None, content: dict[str, JsonValue]) -> str:
-    """The line of the file, unless the value is from the command line."""
-    here = file is not None and _at(file.value, error) == _at(content, error)
-    return file.place(error["loc"]) if file is not None and here else "--allow"
-
-
-def _at(value: JsonValue, error: ErrorDetails) -> JsonValue:
-    for part in error["loc"]:
+def _at(value: JsonValue, location: Location) -> JsonValue:
+    for part in location:
         value = value.get(str(part)) if isinstance(value, dict) else None
     return value
-
-
-def _explained(error: ErrorDetails) -> str:
-    if error["type"] != "extra_forbidden":
-        return explain(error, Gate)
-    known = Gate.model_fields if len(error["loc"]) == 1 else Limit.model_fields
-    place = ".".join(map(str, error["loc"]))
-    return f"{place}: unknown key{nearest(str(error['loc'][-1]), known)}"

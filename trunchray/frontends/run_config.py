@@ -24,7 +24,6 @@ from trunchray.core.agent import (
     Pacing,
     Price,
     Quota,
-    ScriptedCall,
     ScriptedReply,
     SystemPrompt,
     Transport,
@@ -36,6 +35,7 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import SHARD_SIZE, Attempts, RunId, Selection, ShardSize
 from trunchray.errors import UsageError
+from trunchray.frontends.annotations import field_names, inside
 from trunchray.frontends.model_files import Location, with_included
 from trunchray.frontends.yaml_file import read_yaml
 
@@ -424,14 +424,8 @@ def _meant(location: Location, shape: type[Frozen]) -> str:
 
 
 def _known(place: Location, shape: type[Frozen]) -> list[str]:
-    """The keys that may stand at a place of the config."""
-    shapes: dict[str, type[Frozen]] = {
-        "select": Selection, "limits": SomeLimits, "price": Price, "pacing": Pacing, "mock": MockConfig,
-        "latency": Latency, "faults": Faults, "script": ScriptedReply, "tool_calls": ScriptedCall,
-        "models": ModelConfig,
-        "sandbox": SandboxConfig, "budget": Budget,
-    }  # fmt: skip
-    names = [part for part in place if isinstance(part, str)]
-    if len(place) == 2 and place[0] == "quotas":
-        return list(QuotaConfig.model_fields)
-    return list(shapes.get(names[-1], shape).model_fields if names else shape.model_fields)
+    """The keys that may stand at a place of a value of that shape."""
+    annotation: Any = shape
+    for step in place:
+        annotation = inside(annotation, step)
+    return field_names(annotation)
