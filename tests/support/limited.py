@@ -1,6 +1,6 @@
 """A world in which time is simulated: workers that go through a governor, and a provider that limits them.
 
-It plays the part of the worker's gates, which wait and are woken in real time; the rules are the same.
+It plays the part of the worker's admissions, which wait and are woken in real time; the rules are the same.
 """
 
 from __future__ import annotations

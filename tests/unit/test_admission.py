@@ -1,4 +1,4 @@
-"""The gates of a worker; the governor is a function of the test, and nothing waits for time to pass."""
+"""The admissions of a worker; the governor is a function of the test, and nothing waits for time to pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trunchray.adapters.models.base import ModelReply
 from trunchray.core.agent import ModelAgent, Price
 from trunchray.core.budget import Spend
 from trunchray.core.trial import Usage
-from trunchray.engine.admission import Gate, Gates
+from trunchray.engine.admission import Admissions, AgentAdmission
 from trunchray.engine.demand import Allowance, Demand, Grant
 from trunchray.errors import ProviderError
 
@@ -31,24 +31,24 @@ def allowance(
 
 
 class World:
-    """A gate, the time, and how often it asked to be heard."""
+    """An admission, the time, and how often it asked to be heard."""
 
     def __init__(self) -> None:
         self.now = 100.0
         self.woken = 0
-        self.gate = Gate(SPEC, self._wake, lambda: self.now)
+        self.admission = AgentAdmission(SPEC, self._wake, lambda: self.now)
 
     def _wake(self) -> None:
         self.woken += 1
 
     def exchange(self, answer: Allowance) -> Demand:
-        told = self.gate.demand()
-        self.gate.allow(answer, told)
+        told = self.admission.demand()
+        self.admission.allow(answer, told)
         return told
 
     async def enter(self) -> asyncio.Task[float]:
         """A request that is let in, or waits."""
-        task = asyncio.create_task(self.gate.enter())
+        task = asyncio.create_task(self.admission.enter())
         await settle()
         return task
 
@@ -61,7 +61,7 @@ async def settle() -> None:
 async def test_nothing_begins_before_the_governor_was_heard() -> None:
     """Requests and trials wait, and ask for an answer at once."""
     world = World()
-    entering, beginning = await world.enter(), asyncio.create_task(world.gate.begin())
+    entering, beginning = await world.enter(), asyncio.create_task(world.admission.begin())
     await settle()
     assert not entering.done()
     assert not beginning.done()
@@ -79,7 +79,7 @@ async def test_permits_are_handed_on_in_order() -> None:
     world.exchange(allowance(permits=2))
     tasks = [await world.enter() for _ in range(4)]
     assert [task.done() for task in tasks] == [True, True, False, False]
-    world.gate.leave(REPLY)
+    world.admission.leave(REPLY)
     await settle()
     assert [task.done() for task in tasks] == [True, True, True, False]
     told = world.exchange(allowance(permits=2))
@@ -96,10 +96,10 @@ async def test_a_lease_is_used_up_and_given_back_while_asking() -> None:
     world.exchange(allowance(requests=3))
     await settle()
     assert tasks[2].done()
-    told = world.gate.demand()
+    told = world.admission.demand()
     late = await world.enter()
     assert not late.done()
-    world.gate.allow(allowance(requests=1), told)
+    world.admission.allow(allowance(requests=1), told)
     assert await late == 0
 
 
@@ -127,14 +127,14 @@ async def test_outcomes_are_counted() -> None:
         ProviderError("no", type="authentication"),
     ]
     for outcome in outcomes:
-        await world.gate.enter()
-        world.gate.leave(outcome)
-    told = world.gate.demand()
+        await world.admission.enter()
+        world.admission.leave(outcome)
+    told = world.admission.demand()
     assert (told.requests, told.succeeded, told.refused, told.in_flight) == (6, 1, 2, 0)
     assert (told.tokens, told.spent) == (15, Spend(20_000, 15))
     assert (told.retry_after, told.blocked, told.blocked_in_row, told.reason) == (7, 2, 2, "authentication")
     assert told.error == "authentication: no"
-    assert world.gate.demand().error is None
+    assert world.admission.demand().error is None
 
 
 @pytest.mark.parametrize(
@@ -150,16 +150,16 @@ async def test_what_waiting_does_not_mend_is_no_refusal_for_the_rate(error: Prov
     """A broken key with a Retry-After, or one longer than a call may wait, counts toward closing and pauses nothing."""
     world = World()
     world.exchange(allowance())
-    await world.gate.enter()
-    world.gate.leave(error)
-    told = world.gate.demand()
+    await world.admission.enter()
+    world.admission.leave(error)
+    told = world.admission.demand()
     assert (told.refused, told.retry_after, told.blocked, told.reason) == (0, 0, 1, reason)
 
 
 async def test_trials_begin_as_the_budget_allows() -> None:
     """What was allowed and not used is replaced, not added to."""
     world = World()
-    tasks = [asyncio.create_task(world.gate.begin()) for _ in range(3)]
+    tasks = [asyncio.create_task(world.admission.begin()) for _ in range(3)]
     await settle()
     world.exchange(allowance(trials=2))
     await settle()
@@ -167,13 +167,13 @@ async def test_trials_begin_as_the_budget_allows() -> None:
     world.now += 4
     told = world.exchange(allowance(trials=0))
     assert (told.trials_waiting, told.trials_begun, told.trials_ended, told.oldest) == (1, 2, 0, 4)
-    world.gate.end(1)
-    world.gate.end(2)
+    world.admission.end(1)
+    world.admission.end(2)
     told = world.exchange(allowance(trials=0, closed="budget"))
     assert (told.trials_ended, told.oldest) == (2, None)
     assert await tasks[2] is None
-    assert await world.gate.begin() is None
-    assert world.gate.closed == "budget"
+    assert await world.admission.begin() is None
+    assert world.admission.closed == "budget"
 
 
 async def test_a_closed_budget_lets_trials_finish_and_a_refused_key_does_not() -> None:
@@ -195,29 +195,29 @@ async def test_who_stops_waiting_leaves_no_trace() -> None:
     """A cancelled request or trial gives back what it was just given."""
     world = World()
     world.exchange(allowance(permits=0, trials=0))
-    entering, beginning = await world.enter(), asyncio.create_task(world.gate.begin())
+    entering, beginning = await world.enter(), asyncio.create_task(world.admission.begin())
     await settle()
     world.exchange(allowance(permits=1, trials=1))
     entering.cancel()
     beginning.cancel()
     await settle()
-    told = world.gate.demand()
+    told = world.admission.demand()
     assert (told.in_flight, told.waiting, told.trials_begun - told.trials_ended) == (0, 0, 0)
 
 
-async def test_the_loop_asks_for_all_gates() -> None:
-    """Demands of all agents go out together, and answers reach their gates."""
+async def test_the_loop_asks_for_all_agents() -> None:
+    """Demands of all agents go out together, and answers reach those who wait."""
     asked: list[Mapping[str, Demand]] = []
 
     async def governor(demands: Mapping[str, Demand]) -> Mapping[str, Allowance]:
         asked.append(demands)
         return dict.fromkeys(demands, allowance())
 
-    gates = Gates(governor)
-    one, two = gates.gate(SPEC), gates.gate(SPEC.model_copy(update={"name": "n"}))
-    assert gates.gate(SPEC) is one
+    admissions = Admissions(governor)
+    one, two = admissions.of(SPEC), admissions.of(SPEC.model_copy(update={"name": "n"}))
+    assert admissions.of(SPEC) is one
     await asyncio.gather(one.enter(), two.enter())
-    await gates.close()
+    await admissions.close()
     assert asked[0].keys() == {"m", "n"}
 
 
@@ -227,10 +227,10 @@ async def test_a_governor_that_breaks_down_is_not_waited_for() -> None:
     async def governor(_demands: Mapping[str, Demand]) -> Mapping[str, Allowance]:
         raise KeyError("ours")
 
-    gates = Gates(governor)
+    admissions = Admissions(governor)
     for _ in range(2):
         with pytest.raises(KeyError, match="ours"):
-            await gates.gate(SPEC).enter()
+            await admissions.of(SPEC).enter()
     with pytest.raises(KeyError, match="ours"):
-        await gates.gate(SPEC).begin()
-    await gates.close()
+        await admissions.of(SPEC).begin()
+    await admissions.close()

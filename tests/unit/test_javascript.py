@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trunchray.core.javascript import WHITE_SPACE, normalise, trim, utf16_cut
+from trunchray.core.javascript import WHITE_SPACE, normalise, trim
 
 
 def test_trim_removes_every_white_space_character() -> None:
@@ -29,14 +29,3 @@ def test_normalise_collapses_white_space_beside_disputed_characters() -> None:
 def test_normalise_is_nfkc_and_lower_case(text: str, normal: str) -> None:
     """Compatibility forms and combining marks become their plain equivalents."""
     assert normalise(text) == normal
-
-
-@pytest.mark.parametrize(("units", "cut"), [(0, ""), (1, "a"), (2, "a"), (3, "a😀"), (4, "a😀b"), (99, "a😀b")])
-def test_cut_counts_utf16_units_and_keeps_pairs_whole(units: int, cut: str) -> None:
-    """An emoji is two units, and half of one is left out."""
-    assert utf16_cut("a😀b", units) == cut
-
-
-def test_cut_keeps_lone_surrogates() -> None:
-    """A surrogate without a partner is a character like any other."""
-    assert utf16_cut("\ud800a\udc00b", 3) == "\ud800a\udc00"

@@ -31,22 +31,3 @@ def normalise(text: str) -> str:
     if _disputed.search(folded):
         return trim(_runs.sub(" ", folded))
     return " ".join(folded.split())  # the same for all other text, several times as fast
-
-
-def utf16_cut(text: str, units: int) -> str:
-    """The longest prefix of at most `units` UTF-16 code units that does not end inside a surrogate pair."""
-    if len(text) * 2 <= units:
-        return text
-    encoded = text.encode("utf-16-le", "surrogatepass")
-    cut = encoded[: units * 2]
-    if _is_high(cut[-2:]) and _is_low(encoded[units * 2 : units * 2 + 2]):
-        cut = cut[:-2]
-    return cut.decode("utf-16-le", "surrogatepass")
-
-
-def _is_high(unit: bytes) -> bool:
-    return len(unit) == 2 and unit[1] & 0xFC == 0xD8
-
-
-def _is_low(unit: bytes) -> bool:
-    return len(unit) == 2 and unit[1] & 0xFC == 0xDC

@@ -95,7 +95,7 @@ class _Scope:
         self._mine = facts.within(eval_id)
         graded = facts.now.attempts
         self._missed = self._mine & (graded > 0) & (facts.now.passes < 1)
-        self._open = self._mine & ~self._missed & (graded < facts.attempts)
+        self._open = self._mine & ~self._missed & facts.unfinished
         self._floor = rule.gate.min_coverage if limit.min_coverage is None else limit.min_coverage
 
     def findings(self) -> Iterator[Finding]:
@@ -122,9 +122,7 @@ class _Scope:
                 too_little=short,
                 message=f"{percent(coverage)} of the trials have a verdict"
                 + (f", fewer than {percent(self._floor)}: {self._why_missing()}" if short else ""),
-                cases=self._facts.named(self._mine & (self._facts.now.attempts < self._facts.attempts))
-                if short
-                else None,
+                cases=self._facts.named(self._mine & self._facts.unfinished) if short else None,
             )
 
     def _why_missing(self) -> str:

@@ -125,7 +125,10 @@ class Verdict(Frozen):
     details: JsonValue = None
 
 
-MENDED_OUTSIDE = frozenset({"authentication", "quota_exhausted", "not_found"})
+BLOCKING = frozenset({"authentication", "quota_exhausted"})
+"""Failures of a provider that no repetition mends, whatever is asked of it."""
+
+MENDED_OUTSIDE = BLOCKING | {"not_found"}
 """Failures for which it is no use to try again at once, but which somebody can mend without changing the question."""
 
 

@@ -1,10 +1,11 @@
-"""The worker's side of the governor: a gate for each agent, and one loop that asks what they may let through.
+"""The worker's side of the governor: an admission for each agent, and one loop that asks what they may let in.
 
     trial ─▶ begin ─▶ enter ─▶ request ─▶ leave ─▶ … ─▶ end
                │        │                    │
            trials    permits, lease       counters ──▶ demand ──exchange──▶ allowance
 
-While there is something to give out, a gate only counts. It waits for nothing that the governor has to be asked for.
+While there is something to give out, an admission only counts. It waits for nothing that the governor has to be asked
+for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from math import inf
 from trunchray.adapters.models.base import ModelReply
 from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import Spend, nanodollars
-from trunchray.engine.demand import BLOCKING, Allowance, Demand
+from trunchray.core.trial import BLOCKING
+from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.scope import LONGEST_PAUSE
 from trunchray.errors import ProviderError
 
@@ -36,7 +38,7 @@ Exchange = Callable[[Mapping[str, Demand]], Awaitable[Mapping[str, Allowance] | 
 """Asks the governor; None when it did not answer."""
 
 
-class Gate:
+class AgentAdmission:
     """What one agent may do in this worker, and how much of that it does. `wake` asks for an exchange at once."""
 
     def __init__(self, spec: AgentSpec, wake: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
@@ -258,33 +260,33 @@ class Gate:
             self._entering.popleft().cancel()
 
 
-class Gates:
-    """The gates of one worker and the loop that asks for them. `exchange` is how the governor is reached."""
+class Admissions:
+    """The admissions of one worker and the loop that asks for them. `exchange` is how the governor is reached."""
 
     def __init__(self, exchange: Exchange, clock: Callable[[], float] = time.monotonic) -> None:
         self._exchange, self._clock = exchange, clock
-        self._gates: dict[str, Gate] = {}
+        self._admissions: dict[str, AgentAdmission] = {}
         self._woken = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
 
-    def gate(self, spec: AgentSpec) -> Gate:
-        """The gate of an agent."""
-        if spec.name not in self._gates:
-            self._gates[spec.name] = Gate(spec, self._woken.set, self._clock)
+    def of(self, spec: AgentSpec) -> AgentAdmission:
+        """That of an agent."""
+        if spec.name not in self._admissions:
+            self._admissions[spec.name] = AgentAdmission(spec, self._woken.set, self._clock)
             if self._loop is None:
                 self._loop = asyncio.create_task(self._ask())
             self._woken.set()
-        return self._gates[spec.name]
+        return self._admissions[spec.name]
 
     def closed(self, name: str) -> str | None:
         """Why no trial of an agent begins any more."""
-        gate = self._gates.get(name)
-        return gate.closed if gate else None
+        admission = self._admissions.get(name)
+        return admission.closed if admission else None
 
     def shut(self) -> None:
         """Begin no further trial of any agent."""
-        for gate in self._gates.values():
-            gate.shut()
+        for admission in self._admissions.values():
+            admission.shut()
 
     async def close(self) -> None:
         """Stop asking."""
@@ -300,28 +302,28 @@ class Gates:
                 heard = await self._once(heard)
                 await self._rest()
         except Exception as error:
-            for gate in self._gates.values():
-                gate.fail(error)
+            for admission in self._admissions.values():
+                admission.fail(error)
             raise
 
     async def _once(self, heard: float) -> float:
         """One exchange; gives when the governor was heard last."""
         self._woken.clear()
-        told = {name: gate.demand() for name, gate in self._gates.items()}
+        told = {name: admission.demand() for name, admission in self._admissions.items()}
         answer = await self._exchange(told)
         if answer is None:
             if self._clock() - heard > DEAF:
-                for gate in self._gates.values():
-                    gate.stall()
+                for admission in self._admissions.values():
+                    admission.stall()
             return heard
         for name, allowance in answer.items():
-            self._gates[name].allow(allowance, told[name])
+            self._admissions[name].allow(allowance, told[name])
         return self._clock()
 
     async def _rest(self) -> None:
         """Until the next exchange is due."""
         await asyncio.sleep(AT_ONCE)
-        wait = WAITING if any(gate.hopes for gate in self._gates.values()) else EVERY
+        wait = WAITING if any(admission.hopes for admission in self._admissions.values()) else EVERY
         with suppress(TimeoutError):
             async with asyncio.timeout(wait - AT_ONCE):
                 await self._woken.wait()

@@ -45,9 +45,10 @@ class Demand(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """What a worker may do with one agent until it asks again."""
+    """How many requests of one agent a worker may make until it asks again."""
 
     in_flight: int
+    """How many may be in flight at a time."""
     requests: int | None
     """How many requests may begin; None for any number."""
     paused_for: float
@@ -55,7 +56,7 @@ class Grant(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """What a worker may do with one agent until it asks again."""
+    """What a worker may do with one agent until it asks again, trials included."""
 
     grant: Grant
     trials: int | None
@@ -63,12 +64,3 @@ class Allowance(NamedTuple):
     closed: str | None
     """Why no trial of the agent may begin any more: "authentication", "quota_exhausted", "budget", "pilot",
     "uncounted"."""
-
-    @property
-    def broken(self) -> bool:
-        """No request may begin any more either, because none would be answered."""
-        return self.closed in BLOCKING
-
-
-BLOCKING = frozenset({"authentication", "quota_exhausted"})
-"""Failures of a provider that no repetition mends, whatever is asked of it."""

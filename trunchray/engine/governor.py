@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import Purse
 from trunchray.core.frozen import Frozen
-from trunchray.engine.demand import BLOCKING, Allowance, Demand
+from trunchray.core.trial import BLOCKING
+from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.scope import Scope
 
 SILENT = 15.0

@@ -19,8 +19,8 @@ from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Finished, In
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.core.report import Report
+from trunchray.core.trial import BLOCKING
 from trunchray.engine.aggregate import aggregate, counting_commits, publish
-from trunchray.engine.demand import BLOCKING
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import Progress, Snapshot
 from trunchray.errors import Interrupted

@@ -144,10 +144,6 @@ class Scope:
         learned = self._learned.rate(now)
         return min([*rates, *([learned] if learned else [])], default=None)
 
-    def demands(self, name: str) -> list[Demand]:
-        """What the workers last said of an agent."""
-        return [part.demand for part in self._models[name].parts.values()]
-
     @property
     def held(self) -> int:
         """Permits that are out."""

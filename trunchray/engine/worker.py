@@ -33,7 +33,7 @@ from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
 from trunchray.core.receipt import Counts, Mark, Marks, PartRef, Receipt
 from trunchray.core.trial import Result, Trial
-from trunchray.engine.admission import Exchange, Gate, Gates
+from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.shelf import Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
@@ -79,7 +79,7 @@ class _Desk:
 
     agent: Agent
     runner: TrialRunner
-    gate: Gate
+    admission: AgentAdmission
     places: asyncio.Semaphore
 
 
@@ -102,7 +102,7 @@ class Worker:
         self._toolbox = Toolbox(_tools(release))
         self._cache = ReplyCache.at(place.cache) if place.cache else None
         self._desks: dict[str, _Desk] = {}
-        self._gates = Gates(exchange)
+        self._admissions = Admissions(exchange)
         versions = {name: version(name) for name in ("trunchray", "deno")}
         self._versions = to_json(versions | {"sandbox": sandbox_level()}).decode()
         self._in_work: dict[str, _InWork] = {}
@@ -158,12 +158,12 @@ class Worker:
 
     def closed(self, shard_id: str) -> str | None:
         """Why no further trial of a shard's agent begins; None while they do."""
-        return self._gates.closed(self._shards[shard_id].agent.name)
+        return self._admissions.closed(self._shards[shard_id].agent.name)
 
     async def stop(self, grace: float) -> None:
         """Begin no further trial; cancel those that are still in flight after `grace` seconds."""
         self._stopping = True
-        self._gates.shut()
+        self._admissions.shut()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=grace)
         for task in self._tasks:
@@ -172,7 +172,7 @@ class Worker:
     async def close(self) -> None:
         """Give back connections and sandboxes; the worker is not used afterwards."""
         gc.set_threshold(*self._collector)
-        await self._gates.close()
+        await self._admissions.close()
         for desk in self._desks.values():
             await desk.agent.close()
         if self._cache:
@@ -183,7 +183,7 @@ class Worker:
         runner = desk.runner
         queued_from = runner.clock()
         async with desk.places:
-            if self._stopping or (number := await desk.gate.begin()) is None:
+            if self._stopping or (number := await desk.admission.begin()) is None:
                 return
             work.in_flight += 1
             try:
@@ -191,7 +191,7 @@ class Worker:
                 generation = await runner.generate(trial, case, queued=runner.clock() - queued_from)
             finally:
                 work.in_flight -= 1
-                desk.gate.end(number)
+                desk.admission.end(number)
         # Graded without a place: a slow evaluator must not keep the model waiting.
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
@@ -215,12 +215,12 @@ class Worker:
         if spec.name not in self._desks:
             replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
             client = build_client(spec, environ=os.environ, replay=replay)
-            gate = self._gates.gate(spec)
-            agent = build_agent(spec, client, self._toolbox, admission=gate, cache=self._cache)
+            admission = self._admissions.of(spec)
+            agent = build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
             self._desks[spec.name] = _Desk(
                 agent,
                 TrialRunner(agent, spec.digest, self._grader, self._place.name),
-                gate,
+                admission,
                 asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight)),
             )
         return self._desks[spec.name]
