@@ -26,7 +26,7 @@ from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.progress import Snapshot
 from trunchray.engine.run import Observer, Pool, Run
-from trunchray.engine.spending import Account, Spending, estimate
+from trunchray.engine.spending import Balance, Spending, estimate
 from trunchray.errors import ReleaseError, UsageError
 
 RAY_FROM = 1000
@@ -91,17 +91,17 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             folder.freeze(whole, first=stored is None)
         plan = make_plan(whole, index, sources)
         wanted = [agent.name for agent in spec.agents]
-        account = Account.open(plan, folder, release, how.spending)
+        balance = Balance.open(plan, folder, release, how.spending)
         return Run(
             plan,
             folder,
             lease=lease,
-            open_pool=_pool(plan, folder, release, how, account),
+            open_pool=_pool(plan, folder, release, how, balance),
             wanted=wanted,
             observer=how.observer,
             stop=how.stop,
-            stored=account.stored,
-            closed=account.closed(wanted),
+            stored=balance.stored,
+            closed=balance.closed(wanted),
         )()
     finally:
         lease.release()
@@ -172,15 +172,15 @@ def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
         check_reachable(agent)
 
 
-def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch, account: Account) -> Callable[[], Pool]:
-    """Opens a pool: the first one goes on from `account`, a later one from what is stored by then."""
+def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch, balance: Balance) -> Callable[[], Pool]:
+    """Opens a pool: the first one goes on from `balance`, a later one from what is stored by then."""
     if how.pool == "local" and how.address:
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
 
-    accounts = [account]
+    balances = [balance]
 
     def purse() -> Purse | None:
-        return (accounts.pop() if accounts else Account.open(plan, folder, release, how.spending)).purse
+        return (balances.pop() if balances else Balance.open(plan, folder, release, how.spending)).purse
 
     if how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM):
         return lambda: LocalPool(folder.uri, release.uri, require=how.require, cache=how.cache, purse=purse())

@@ -157,9 +157,8 @@ class Run:
                 f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
                 f"and `trunchray report {self._folder.uri}` reports on what there is"
             )
-        return publish(
-            aggregate(self._plan, self._folder, missing="cancelled", closed=self._closed).report, self._folder
-        )
+        result = aggregate(self._plan, self._folder, missing="cancelled", closed=self._closed)
+        return publish(result.report, self._folder)
 
     def _run(self, committed: Mapping[str, Receipt]) -> None:
         """Run the wanted shards that are not among the committed ones."""

@@ -103,21 +103,20 @@ def estimate(plan: Plan, folder: RunFolder, release: StoredRelease, pilot: int |
     """For each model of the plan, what the trials that it owes will cost; of a `pilot`, no more than so many in all."""
     planned = len(plan.evals) * plan.spec.attempts
     all_of_them = planned if pilot is None else min(planned, pilot)
-    paid = read_paid(
-        plan, folder, folder.commits()
-    )  # to look whether they all count would take longer than it is worth
+    # To look whether all commits count would take longer than it is worth.
+    paid = read_paid(plan, folder, folder.commits())
     return _estimates(plan, release, paid, {name: max(0, all_of_them - of.rows) for name, of in paid.items()})
 
 
 @dataclass(frozen=True)
-class Account:
+class Balance:
     """What a command that is limited goes on from: its purse, and rows that are stored but not committed, by shard."""
 
     purse: Purse | None = None
     stored: Mapping[str, Counts] = field(default_factory=dict[str, Counts])
 
     @classmethod
-    def open(cls, plan: Plan, folder: RunFolder, release: StoredRelease, spending: Spending) -> Account:
+    def open(cls, plan: Plan, folder: RunFolder, release: StoredRelease, spending: Spending) -> Balance:
         """Read what the run has cost; nothing is read when nothing is limited."""
         if not spending.limited:
             return cls()
