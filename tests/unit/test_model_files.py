@@ -60,6 +60,11 @@ def test_their_paths_are_relative_to_their_own_file(tmp_path: Path):
         ("- {include: shared/m.yaml, only: a}", "run.yaml:3: models[0].only: must be a list of names or ids (got 'a')"),
         ("- {include: shared/m.yaml, only: [c]}", "models[0].only: shared/m.yaml has no model 'c'; known: a, b, mock/"),
         ("- include: shared/m.yaml\n- include: shared/m.yaml", "2 models are named 'a'; give each its own name"),
+        ("- include: ~nosuchuser/m.yaml", "'~nosuchuser/m.yaml' is no path: there is no home folder of that name"),
+        ('- include: "a\\0b"', r"'a\x00b' is no path: it holds a NUL character"),
+        ('- include: "\\ud800"', r"'\ud800' is no path: surrogates not allowed"),
+        ("- include: /dev/zero", "cannot read '/dev/zero': it is larger than 8 MiB"),
+        ("- {id: mock/replay, mock: {replay: ~nosuchuser/m.jsonl}}", "there is no home folder of that name"),
         ("- include: run.yaml", "run.yaml: a file of models is a mapping with the one key models, a list"),
     ],
 )

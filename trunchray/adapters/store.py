@@ -28,6 +28,7 @@ from fsspec.config import conf  # pyright: ignore[reportMissingTypeStubs]
 from tenacity import Retrying, retry_if_exception, stop_after_attempt, stop_before_delay, wait_random_exponential
 
 from trunchray.adapters import disk, s3_requests, store_failure
+from trunchray.adapters.local_path import local_path
 from trunchray.errors import StoreError, StoreUnusable, UsageError
 
 T = TypeVar("T")
@@ -305,7 +306,7 @@ def _filesystem(uri: str) -> tuple[Any, str]:
         fs = _s3(os.getpid(), _s3_options())
         return fs, fs._strip_protocol(uri).rstrip("/")  # noqa: SLF001 - what `url_to_fs` calls
     if protocol == "file":
-        uri = str(Path(uri.removeprefix("file://")).expanduser().absolute())
+        uri = str(local_path(uri.removeprefix("file://")).absolute())
     fs, root = fsspec.url_to_fs(uri, use_listings_cache=False)
     return fs, root.rstrip("/")
 

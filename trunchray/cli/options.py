@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,13 +29,14 @@ def writable(uri: str) -> str:
         UsageError: a file is in the way, the folder may not be written, or there is no such kind of store.
         StoreUnusable: there is no such bucket, no credentials, nobody there.
     """
+    from trunchray.adapters.local_path import local_path
     from trunchray.adapters.store import Store
 
     store = Store(uri)
     if "://" in uri and not uri.startswith("file://"):
         store.reach()
         return uri
-    folder = Path(uri.removeprefix("file://")).expanduser().absolute()
+    folder = local_path(uri.removeprefix("file://")).absolute()
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
         raise UsageError(f"--out {uri!r}: {str(there)!r} is not a folder; choose another place")

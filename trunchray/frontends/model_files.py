@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from trunchray.adapters.local_path import local_path
 from trunchray.core.names import nearest
 from trunchray.errors import UsageError
 from trunchray.frontends.yaml_file import YamlFile, read_yaml
@@ -57,7 +58,7 @@ def _included(file: YamlFile, index: int, entry: dict[str, Any]) -> tuple[YamlFi
             raise UsageError(f"{where}: models[{index}].{key}: unknown key beside include{nearest(key, _KEYS)}")
     if not isinstance(entry["include"], str):
         raise UsageError(f"{where}: models[{index}].include: must be the path of a file (got {entry['include']!r})")
-    source = read_yaml(file.path.parent / Path(entry["include"]).expanduser())
+    source = read_yaml(file.path.parent / local_path(entry["include"]))
     models = _models(source)
     wanted = entry.get("only")
     if wanted is None:
@@ -96,4 +97,4 @@ def _located(model: Any, folder: Path) -> Any:
     replay = mock.get("replay") if isinstance(mock, dict) else None
     if not isinstance(mock, dict) or not isinstance(replay, str):
         return model
-    return model | {"mock": mock | {"replay": str((folder / Path(replay).expanduser()).absolute())}}
+    return model | {"mock": mock | {"replay": str((folder / local_path(replay)).absolute())}}

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 from pydantic_core import ErrorDetails
 
+from trunchray.adapters.local_path import local_path
 from trunchray.adapters.models.providers import Route, check_headers, check_params, is_mock, list_price, resolve
 from trunchray.adapters.models.replay import load_replay
 from trunchray.adapters.sandbox.launcher import Requirement
@@ -363,7 +364,7 @@ def _located(config: RunConfig, folder: Path) -> RunConfig:
     """The config with every path in it taken from `folder`."""
 
     def at(location: str) -> str:
-        return location if "://" in location else str(folder / Path(location).expanduser())
+        return location if "://" in location else str(folder / local_path(location))
 
     models = [
         model.model_copy(update={"mock": model.mock.model_copy(update={"replay": at(model.mock.replay)})})

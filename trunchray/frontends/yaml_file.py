@@ -16,6 +16,8 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
 
+MAX_BYTES = 8 * 2**20
+"""Bytes of a file."""
 MAX_VALUES = 100_000
 """Values a file may hold once its aliases are written out: a few lines of them can stand for billions."""
 MAX_INTEGER = 2**53 - 1
@@ -55,7 +57,11 @@ def read_yaml(path: Path) -> YamlFile:
         UsageError: the file cannot be read, is not YAML, or says something that JSON cannot.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        with path.open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            raise UsageError(f"cannot read {str(path)!r}: it is larger than {MAX_BYTES // 2**20} MiB")
+        text = content.decode("utf-8-sig").replace("\r\n", "\n")
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is not None:
