@@ -21,17 +21,21 @@ async function things() {
   new ReadableStream({ start, type: "bytes" });
   new WritableStream({ start });
   new TransformStream({ start });
-  const array = structuredClone([Object("a"), /a/g, new Map(), new Set(), new Date(), new Error("a"), new Uint8Array(1)]);
+  const array = structuredClone([
+    Object("a"), /a/g, new Map(), new Set(), new Date(), new Error("a"), new Uint8Array(1),
+  ]);
   const [text, pattern, map, set] = array;
+  const { signal } = new AbortController();
   return [
     lent(), streams, blob, blob.stream(), blob.text(), form, form.entries(), form.get("a"), controllers, array,
     new ReadableStream().getReader(), new ReadableStream(bytes).getReader({ mode: "byob" }), new TextDecoderStream(),
     new WritableStream().getWriter(), new ReadableStream()[Symbol.asyncIterator](), new TextEncoderStream(),
-    new Headers({ a: "b" }).entries(), new URLSearchParams("a=b").entries(), new URL("http://a"), new Request("http://a"),
-    new Response("a"), new AbortController(), AbortSignal.abort(), AbortSignal.any([AbortSignal.abort()]), new Event("a"),
-    new TextEncoder(), new TextDecoder(), new DOMException("a"), thrown(() => new URL("a")), thrown(() => structuredClone(lent)),
-    thrown(() => atob("?")), array.values(), array.values().map(String), map.entries(), set.entries(),
-    text[Symbol.iterator](), text.matchAll(pattern), await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, true, ["sign"]),
+    new Headers({ a: "b" }).entries(), new URLSearchParams("a=b").entries(), new URL("http://a"),
+    new Request("http://a"), new Response("a"), signal, AbortSignal.abort(), AbortSignal.any([signal]),
+    new Event("a"), new TextEncoder(), new TextDecoder(), new DOMException("a"), thrown(() => new URL("a")),
+    thrown(() => structuredClone(lent)), thrown(() => atob("?")), array.values(), array.values().map(String),
+    map.entries(), set.entries(), text[Symbol.iterator](), text.matchAll(pattern),
+    await crypto.subtle.generateKey({ name: "HMAC", hash: "SHA-256" }, true, ["sign"]),
   ];
 }
 
