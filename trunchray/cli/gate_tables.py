@@ -37,8 +37,7 @@ def show_false_alarms(console: Console, report: AAReport) -> None:
     for each in report.models:
         interval = f"{each.low:.1%}–{each.high:.1%}"
         lines.append(Line(each.model, [f"{each.rate:.1%}", interval, f"{each.splits:,}", ""], "bold"))
-        for name, rate in each.by_limit.items():
-            usual = each.usual_drop.get(name.rpartition(": ")[0], 0)
+        for name, rate, usual in each.limits():
             lines.append(Line(f"  {name}", [f"{rate:.1%}", "", "", f"{usual:,}"]))
     console.print(fitted(console, "model / limit", columns, lines))
     for note in report.notes:

@@ -12,7 +12,7 @@ from trunchray.core.gate import Gate, Limit
 from trunchray.core.gate_facts import Facts, Mask
 from trunchray.core.judge import scopes, widened
 from trunchray.core.paired import effect
-from trunchray.core.verdicts import FalseAlarms
+from trunchray.core.verdicts import FalseAlarms, limit_name, scope_name
 
 SPLITS = 400
 
@@ -24,29 +24,23 @@ def against_itself(gate: Gate, facts: Facts, splits: int = SPLITS) -> FalseAlarm
     when their number is odd, and judges one half against the other. The verdicts are the seed, so that the same ones
     always give the same rate.
     """
-    graded = facts.now.attempts
-    half = graded // 2
-    if not half.any():
-        return None
-    passed = np.rint(facts.now.passes * graded).astype(np.int64)
     limits = [(eval_id, facts.within(eval_id), limit) for eval_id, limit in _against(gate, facts)]
     rates = sum(limit.max_drop is not None for _, _, limit in limits)
-    halves = _Halves(facts, half, widened(gate.confidence, rates))
-    chance = np.random.Generator(np.random.PCG64(passed.tolist()))
+    halves = _Halves(facts, widened(gate.confidence, rates))
+    if not halves.cases:
+        return None
     alarms, by_limit = 0, Counter[str]()
     drops: defaultdict[str, list[int]] = defaultdict(list)
     for _ in range(splits):
-        first = chance.hypergeometric(passed, graded - passed, half)
-        second = chance.hypergeometric(passed - first, graded - passed - (half - first), half)
+        halves.deal()
         broken: set[str] = set()
         for eval_id, mine, limit in limits:
-            name = eval_id or "all evals"
-            dropped = int((mine & (half > 0) & (first == half) & (second < half)).sum())
-            drops[name].append(dropped)
+            dropped = halves.dropped(mine)
+            drops[scope_name(eval_id)].append(dropped)
             if limit.dropped is not None and dropped > limit.dropped:
-                broken.add(f"{name}: drop")
-            if limit.max_drop is not None and halves.fails(mine, first, second, limit.max_drop):
-                broken.add(f"{name}: max_drop")
+                broken.add(limit_name(eval_id, "drop"))
+            if limit.max_drop is not None and halves.fail(mine, limit.max_drop):
+                broken.add(limit_name(eval_id, "max_drop"))
         by_limit.update(broken)
         alarms += bool(broken)
     low, high = stats.wilson(alarms / splits, splits)
@@ -84,24 +78,47 @@ def _against(gate: Gate, facts: Facts) -> list[tuple[str | None, Limit]]:
 def _names(limits: list[tuple[str | None, Mask, Limit]]) -> list[str]:
     out: list[str] = []
     for eval_id, _, limit in limits:
-        out += [f"{eval_id or 'all evals'}: drop"] if limit.dropped is not None else []
-        out += [f"{eval_id or 'all evals'}: max_drop"] if limit.max_drop is not None else []
+        out += [limit_name(eval_id, "drop")] if limit.dropped is not None else []
+        out += [limit_name(eval_id, "max_drop")] if limit.max_drop is not None else []
     return out
 
 
 class _Halves:
-    """Judges the pass rates of two halves, as the gate judges those of two runs."""
+    """The graded attempts at each case, dealt into two halves, and how the gate would judge one against the other."""
 
-    def __init__(self, facts: Facts, half: Integers, confidence: float) -> None:
-        self._clusters, self._half, self._confidence = facts.clusters, half, confidence
+    def __init__(self, facts: Facts, confidence: float) -> None:
+        self._clusters, self._confidence = facts.clusters, confidence
+        self._graded = facts.now.attempts
+        self._passed = np.rint(facts.now.passes * self._graded).astype(np.int64)
+        self._half: Integers = self._graded // 2
+        self._chance = np.random.Generator(np.random.PCG64(self._passed.tolist()))
+        self._first = self._second = np.zeros_like(self._half)
 
-    def fails(self, mine: Mask, first: Integers, second: Integers, allowed: float) -> bool:
+    @property
+    def cases(self) -> int:
+        """Those with an attempt in each half."""
+        return int((self._half > 0).sum())
+
+    def deal(self) -> None:
+        """Draw how many of the passes fall to each half, anew."""
+        half, graded, passed = self._half, self._graded, self._passed
+        self._first = self._chance.hypergeometric(passed, graded - passed, half)
+        rest = graded - passed - (half - self._first)
+        self._second = self._chance.hypergeometric(passed - self._first, rest, half)
+
+    def dropped(self, mine: Mask) -> int:
+        """How many of the cases passed throughout in the first half and not in the second."""
+        half = self._half
+        return int((mine & (half > 0) & (self._first == half) & (self._second < half)).sum())
+
+    def fail(self, mine: Mask, allowed: float) -> bool:
+        """Whether the pass rate of these cases is shown to have dropped by more than is allowed."""
         places = np.flatnonzero(mine & (self._half > 0))
         if not len(places):
             return False
         half = self._half[places]
-        one: Floats = first[places] / half
-        other: Floats = second[places] / half
+        one: Floats = self._first[places] / half
+        other: Floats = self._second[places] / half
         single = bool((half == 1).all())
         found = effect(one, other, self._clusters[places], single=single, confidence=self._confidence)
         return found.high is not None and found.high < -allowed

@@ -38,9 +38,9 @@ def aa_markdown(report: AAReport) -> str:
         for each in report.models
     ]
     usual = [
-        (text(each.model), text(name), f"{each.usual_drop.get(name.rpartition(': ')[0], 0):,}", f"{rate:.1%}")
+        (text(each.model), text(name), f"{drop:,}", percent(rate))
         for each in report.models
-        for name, rate in each.by_limit.items()
+        for name, rate, drop in each.limits()
     ]
     sections = [
         "# Gate against itself",

@@ -11,6 +11,16 @@ from trunchray.core.gate import LimitName, Tier
 GateVerdict = Literal["PASS", "FAIL", "INCONCLUSIVE"]
 
 
+def scope_name(eval_id: str | None) -> str:
+    """What people call an eval, or all together (None)."""
+    return eval_id or "all evals"
+
+
+def limit_name(eval_id: str | None, limit: LimitName) -> str:
+    """What people call one limit of a gate."""
+    return f"{scope_name(eval_id)}: {limit}"
+
+
 class Finding(Frozen):
     """One limit, for one model and one eval."""
 
@@ -46,7 +56,7 @@ class Finding(Frozen):
 
     @property
     def scope(self) -> str:
-        return self.eval_id or "all evals"
+        return scope_name(self.eval_id)
 
 
 class GateReport(Frozen):
@@ -74,6 +84,10 @@ class FalseAlarms(Frozen):
     """The rate of each limit alone, as `<eval>: <limit>`."""
     usual_drop: dict[str, int]
     """By eval, the dropped cases that 95 of 100 splits stay within: below it `drop` limits fail by chance."""
+
+    def limits(self) -> list[tuple[str, float, int]]:
+        """Each limit's name, its rate, and the usual drop of its eval."""
+        return [(name, rate, self.usual_drop.get(name.rpartition(": ")[0], 0)) for name, rate in self.by_limit.items()]
 
 
 class AAReport(Frozen):
