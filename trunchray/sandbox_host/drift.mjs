@@ -76,10 +76,10 @@ export function hideFrames({ host = false } = {}) {
     return stack;
   };
   let format = standard;
-  const formatTheirs = (error, frames) => {
+  const formatTheirs = Object.freeze((error, frames) => {
     const isOurs = host && !apply(some, frames, [isTheirs]);
     return apply(format, Error, [error, isOurs ? frames : apply(filter, frames, [isTheirs])]);
-  };
+  });
   defineProperty(Error, "prepareStackTrace", {
     configurable: true,
     get: () => formatTheirs,

@@ -213,12 +213,12 @@ function keepFromGlobal(prototype, names) {
  * fires events by stay.
  */
 export function harden() {
+  const made = specimens();
   hideFrames({ host: true });
   const languageGlobals = vm.runInNewContext("Object.getOwnPropertyNames(globalThis)");
   const kept = new Set([...languageGlobals, ...LENT, "dispatchEvent"]);
   const values = Object.values(Object.getOwnPropertyDescriptors(globalThis)).map((own) => own.value);
   const classes = values.filter((value) => typeof value === "function");
-  const made = specimens();
   for (const name of Reflect.ownKeys(globalThis)) {
     if (typeof name === "string" && !kept.has(name)) Reflect.deleteProperty(globalThis, name);
   }
@@ -245,16 +245,28 @@ function forgetMatches() {
 function specimens() {
   const { readable, writable } = new TransformStream();
   const bytes = new ReadableStream({ type: "bytes" });
+  const regular = new ReadableStream();
   const form = new FormData();
   form.append("file", new Blob(["a"]));
-  const regular = new ReadableStream();
+  const { signal } = new AbortController();
+  signal.onabort = () => {};
   return [
-    readable, writable.getWriter(), bytes, bytes.getReader({ mode: "byob" }), new Blob(["a"]).stream(), new Blob(["a"]),
-    regular, regular[Symbol.asyncIterator](), form, form.entries(), new Headers({ a: "b" }).entries(),
-    new URLSearchParams("a=b").entries(), new Request("http://a"), new Response("a"), AbortSignal.abort(),
-    new DOMException("a", "DataCloneError"), [].values(), [].values().map(String), Iterator.from({ next() {} }),
-    "".matchAll(/a/g), ""[Symbol.iterator](), new Map().entries(), new Set().entries(), (async function* () {})(),
+    readable, writable.getWriter(), bytes, bytes.getReader({ mode: "byob" }), regular, regular[Symbol.asyncIterator](),
+    ReadableStream.from([1]), new Blob(["a"]), new Blob(["a"]).stream(), form, form.entries(),
+    new Headers({ a: "b" }).entries(), new URLSearchParams("a=b").entries(), new Request("http://a"), new Response("a"),
+    new Response(new ReadableStream()).clone(), signal, AbortSignal.any([signal]), AbortSignal.abort(),
+    new DOMException("a", "DataCloneError"), ...frames(), [].values(), [].values().map(String),
+    Iterator.from({ next() {} }), "".matchAll(/a/g), ""[Symbol.iterator](), new Map().entries(), new Set().entries(),
+    (async function* () {})(),
   ];
+}
+
+/** The frames of a stack. All realms share the class of them. */
+function frames() {
+  Error.prepareStackTrace = (_error, all) => all;
+  const all = new Error().stack;
+  delete Error.prepareStackTrace;
+  return all;
 }
 
 /** `things` themselves may have to change yet, also those that they hold; what they inherit from may not. */

@@ -26,12 +26,18 @@ async function things() {
   ]);
   const [text, pattern, map, set] = array;
   const { signal } = new AbortController();
+  signal.addEventListener("abort", () => {});
+  signal.onabort = () => {};
+  const piped = new ReadableStream().pipeThrough(new TransformStream(), { signal });
   return [
-    lent(), streams, blob, blob.stream(), blob.text(), form, form.entries(), form.get("a"), controllers, array,
+    ...frames(), lent(), streams, blob, blob.stream(), blob.text(), form, form.entries(), form.get("a"), controllers,
+    array,
     new ReadableStream().getReader(), new ReadableStream(bytes).getReader({ mode: "byob" }), new TextDecoderStream(),
     new WritableStream().getWriter(), new ReadableStream()[Symbol.asyncIterator](), new TextEncoderStream(),
     new Headers({ a: "b" }).entries(), new URLSearchParams("a=b").entries(), new URL("http://a"),
     new Request("http://a"), new Response("a"), signal, AbortSignal.abort(), AbortSignal.any([signal]),
+    piped, new ReadableStream().tee(), ReadableStream.from([1]), ReadableStream.from([1]).values(),
+    new Request("http://a", { signal, body: "a", method: "POST" }), new Response(new ReadableStream()).clone(),
     new Event("a"), new TextEncoder(), new TextDecoder(), new DOMException("a"), thrown(() => new URL("a")),
     thrown(() => structuredClone(lent)), thrown(() => atob("?")), array.values(), array.values().map(String),
     map.entries(), set.entries(), text[Symbol.iterator](), text.matchAll(pattern),
@@ -41,6 +47,16 @@ async function things() {
 
 function lent() {
   return Object.getOwnPropertyNames(globalThis).map((name) => globalThis[name]);
+}
+
+/** Those of errors of this realm and of the host, and what the host formats its own by. */
+function frames() {
+  const own = Error.prepareStackTrace;
+  Error.prepareStackTrace = (_error, all) => all;
+  const error = thrown(() => new URL("a"));
+  const all = [new Error().stack, error.stack];
+  Error.prepareStackTrace = own;
+  return [...all, getPrototypeOf(structuredClone(new Error("a"))).constructor.prepareStackTrace];
 }
 
 function thrown(work) {
