@@ -18,9 +18,9 @@ def test_costs_are_whole_nanodollars() -> None:
     assert total(costs) == total(reversed(costs))
 
 
-@pytest.mark.parametrize("budget", [{"usd": 0}, {"usd": -1}, {"usd": float("inf")}, {"tokens": 0}])
+@pytest.mark.parametrize("budget", [{"usd": 0}, {"usd": -1}, {"usd": float("inf")}, {"usd": 1e300}, {"tokens": 0}])
 def test_a_budget_is_positive(budget: dict[str, float]) -> None:
-    """A budget of nothing, or without end, is a mistake."""
+    """A budget of nothing, without end, or of more than can be counted, is a mistake."""
     with pytest.raises(ValidationError):
         Budget.model_validate(budget)
 

@@ -194,6 +194,10 @@ def test_bad_values(field: str, message: str, tmp_path: Path):
         ("id: openai/x, params: {extra_body: {n: 2}}", "params may not set n; for several answers use attempts"),
         ("id: openai/x, params: {extra_body: 2}", "params.extra_body must be a mapping"),
         ("id: openai/x, system_prompt: assistant", "models[0].system_prompt: must be 'system', 'developer' or 'user'"),
+        (
+            "id: openai/x, price: {input: 1e300, output: 0}",
+            "models[0].price.input: must be less than or equal to 1000000",
+        ),
         ("id: openai/x, price: {input: -1, output: 0}", "models[0].price.input: must be greater than or equal to 0"),
         ("id: openai/x, pacing: {max_in_flight: 0}", "models[0].pacing.max_in_flight: must be greater than or equal"),
         ("id: openai/x, pacing: {timeout: 0}", "models[0].pacing.timeout: must be greater than 0 (got 0)"),

@@ -44,11 +44,11 @@ class Limits(Frozen):
 class Price(Frozen):
     """US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached_input: float | None = Field(default=None, ge=0)
+    input: float = Field(ge=0, le=1e6)
+    output: float = Field(ge=0, le=1e6)
+    cached_input: float | None = Field(default=None, ge=0, le=1e6)
     """Input that the provider still had from an earlier request; None: the same as other input."""
-    reasoning: float | None = Field(default=None, ge=0)
+    reasoning: float | None = Field(default=None, ge=0, le=1e6)
     """Output that was thought and not said; None: the same as other output."""
     source: str | None = None
     """The table it was looked up in, by version and digest; None when the config gives it."""

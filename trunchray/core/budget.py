@@ -79,8 +79,8 @@ def total(spends: Iterable[Spend]) -> Spend:
 class Budget(Frozen):
     """The most that may be spent; None is without limit."""
 
-    usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    tokens: int | None = Field(default=None, gt=0)
+    usd: float | None = Field(default=None, gt=0, le=1e9)
+    tokens: int | None = Field(default=None, gt=0, le=2**53)
 
     def limits(self) -> list[tuple[int, int]]:
         """The measures that are limited: 0 for nano-dollars or 1 for tokens, and the limit."""
