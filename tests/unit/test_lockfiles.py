@@ -329,6 +329,13 @@ def test_workspace_patterns():
     ]
     assert is_member("apps/bench", patterns)
     assert is_member("a/b/c", ("**",))
+    assert is_member("[a]/b?", ("[a]/*?",))
+    assert not is_member("a", ("a/**", "**/a"))
+
+
+def test_a_pattern_of_many_stars_is_answered():
+    """A pattern that could match in very many ways is no way to keep the compiler busy."""
+    assert not is_member("a" * 250, ("*a" * 30 + "b",))
 
 
 def test_a_lockfile_that_was_left_behind_is_not_taken_for_none(tmp_path):

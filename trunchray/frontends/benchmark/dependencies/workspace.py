@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def is_member(folder: str, patterns: tuple[str, ...]) -> bool:
     chosen = False
     for pattern in patterns:
         negative = pattern.startswith("!")
-        if _regex(pattern.removeprefix("!")).fullmatch(folder):
+        if _named(folder.split("/"), [part for part in pattern.removeprefix("!").split("/") if part not in ("", ".")]):
             chosen = not negative
     return chosen
 
@@ -51,7 +52,14 @@ def members(root: Path, patterns: tuple[str, ...]) -> Iterator[str]:
             yield folder
 
 
-def _regex(pattern: str) -> re.Pattern[str]:
-    parts = [part for part in pattern.split("/") if part not in ("", ".")]
-    text = "/".join(".+" if part == "**" else re.escape(part).replace(r"\*", "[^/]*") for part in parts)
-    return re.compile(text.replace("/.+/", "/(?:.+/)?"))
+def _named(folders: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Whether the parts of a path are as those of a pattern; `**` inside of one may also stand for no folder."""
+    reached = {0}
+    for index, part in enumerate(pattern):
+        if part == "**":
+            least = 0 if 0 < index < len(pattern) - 1 else 1
+            reached = set(range(min(reached, default=len(folders)) + least, len(folders) + 1))
+        else:
+            only_stars = re.sub(r"[\[?]", r"[\g<0>]", part)
+            reached = {at + 1 for at in reached if at < len(folders) and fnmatchcase(folders[at], only_stars)}
+    return len(folders) in reached
