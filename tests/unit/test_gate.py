@@ -260,6 +260,13 @@ def test_the_page_begins_with_the_verdict():
     assert "| m | e | drop | critical | FAIL | 1 case dropped, 0 allowed |" in page
 
 
+def test_the_page_names_twenty_cases_however_long_their_names():
+    """A table's cells are cut, the list of cases is not."""
+    page = gate_markdown(judged({"each": 0}, {f"case-{'x' * 100}-{n:02}": "f" for n in range(21)}))
+    assert "-19, …." in page
+    assert page.count("case-x") == 20
+
+
 def facts(letters: Sequence[str]) -> Facts:
     return Facts.of(Candidate(contender({f"c{n}": each for n, each in enumerate(letters)})), {})
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from trunchray.core.comparison import Comparison, ComparisonReport, Use, WithoutVerdict
 from trunchray.core.contrast import CaseList, Contrast
-from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text
+from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text, whole_text
 
 NAMED = 20
 """Cases that a page names of each list."""
@@ -25,7 +25,7 @@ def comparison_markdown(report: ComparisonReport) -> str:
     """The whole page."""
     sections = ["# Comparison", *map(_comparison, report.comparisons)]
     if notes := list(report_notes(report)):
-        sections.append("\n".join(f"- Note: {text(note)}." for note in notes))
+        sections.append("\n".join(f"- Note: {whole_text(note)}." for note in notes))
     return "\n\n".join([*sections, "## How to read this", _LEGEND]) + "\n"
 
 
@@ -101,7 +101,7 @@ def _comparison(found: Comparison) -> str:
         interval = f"{100 * effect.bootstrap_low:+.1f} to {100 * effect.bootstrap_high:+.1f} pp"
         facts.append(f"bootstrap of {effect.bootstrap_of}, 95 %: {interval}{_mid(effect.p_mid)}")
     facts += [f"{name} ({cases.count:,}): {cases.named(NAMED)}" for name, cases in lists(found)]
-    return "\n\n".join([*parts, "\n".join(f"- {text(fact)}" for fact in facts)])
+    return "\n\n".join([*parts, "\n".join(f"- {whole_text(fact)}" for fact in facts)])
 
 
 def _mid(p: float | None) -> str:

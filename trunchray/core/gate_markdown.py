@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from trunchray.core.markdown import table, text
+from trunchray.core.markdown import table, text, whole_text
 from trunchray.core.verdicts import AAReport, Finding, GateReport
 from trunchray.core.wording import percent, share_range
 
@@ -20,7 +20,7 @@ def gate_markdown(report: GateReport) -> str:
     if told:
         sections.append("\n".join(map(_told, told)))
     if report.notes:
-        sections.append("\n".join(f"- Note: {text(note)}." for note in report.notes))
+        sections.append("\n".join(f"- Note: {whole_text(note)}." for note in report.notes))
     return "\n\n".join([*sections, "## All limits", _all(report.findings)]) + "\n"
 
 
@@ -47,14 +47,14 @@ def aa_markdown(report: AAReport) -> str:
         f"Run `{report.run}`: repeats of each model dealt into two halves. The gate promises {promise}.",
         table(("Model", "Splits", "False alarms", "Rate", "95 % interval"), rows),
         table(("Model", "Limit", "Usual drop (95 of 100)", "Rate"), usual),
-        *(f"Note: {text(note)}." for note in report.notes),
+        *(f"Note: {whole_text(note)}." for note in report.notes),
     ]
     return "\n\n".join(sections) + "\n"
 
 
 def _told(finding: Finding) -> str:
     cases = finding.cases
-    named = f" Cases: {text(cases.named(NAMED))}." if cases.count else ""
+    named = f" Cases: {whole_text(cases.named(NAMED))}." if cases.count else ""
     kept = "" if finding.blocks else f" ({finding.tier}, does not keep the gate shut)"
     return (
         f"- **{finding.verdict}**{kept} {text(finding.model)}, {text(finding.scope)}: {text(finding.message)}.{named}"

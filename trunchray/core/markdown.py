@@ -31,7 +31,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def text(value: str) -> str:
     """Any text on one line of a table, at most 200 characters, shown as it is."""
-    line = excerpt(" ".join(value.split()), 200)
+    return whole_text(excerpt(" ".join(value.split()), 200))
+
+
+def whole_text(value: str) -> str:
+    """Any text on one line, however long, shown as it is."""
+    line = " ".join(value.split())
     for special in "\\|<*_`[":
         line = line.replace(special, "\\" + special)
     return line
