@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from threading import Event
 from typing import TYPE_CHECKING
 
 from trunchray.cli.job import Job
@@ -65,8 +64,7 @@ class CostCheck:
         return not self._yes and any(agent.price for agent in self._job.spec.agents)
 
     def _estimate(self, pilot: int | None) -> list[ModelEstimate]:
-        how = self._job.launch(observer=_Nobody(), address=None, takeover=False, stop=Event(), pilot=pilot)
-        return estimate_cost(self._job.spec, self._job.release, how)
+        return estimate_cost(self._job.spec, self._job.release, self._job.out, pilot=pilot)
 
     def _confirm(self, found: Sequence[ModelEstimate], *, began: bool) -> None:
         usd = together(one.usd for one in found)
@@ -91,16 +89,6 @@ class CostCheck:
     def _asked(self, question: str) -> bool:
         self._output.stderr.print(question, end="")
         return sys.stdin.readline().strip().lower() in {"y", "yes"}
-
-
-class _Nobody:
-    """An observer of what does not run."""
-
-    def progress(self, snapshot: Snapshot) -> None: ...
-
-    def note(self, message: str) -> None: ...
-
-    def warn(self, message: str) -> None: ...
 
 
 def show_estimate(console: Console, found: Sequence[ModelEstimate]) -> None:

@@ -150,6 +150,7 @@ class Figures(Frozen):
     """Most frequent first."""
 
 
+# Stored in the order of the bases from the last to the first: names, then figures, then evals.
 class _EvalName(Frozen):
     eval_id: str
 

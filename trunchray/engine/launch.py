@@ -107,16 +107,18 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         lease.release()
 
 
-def estimate_cost(spec: RunSpec, release: StoredRelease, how: Launch) -> list[ModelEstimate]:
-    """What the trials that the models of `spec` owe will cost; writes nothing. Of a pilot, only those it runs.
+def estimate_cost(spec: RunSpec, release: StoredRelease, out: str, *, pilot: int | None = None) -> list[ModelEstimate]:
+    """What the trials will cost that the models of `spec` owe; `out` is the folder that holds runs. Writes nothing.
+
+    Of a `pilot` of so many trials of each model, only those that it runs.
 
     Raises:
         UsageError: the run cannot be carried out as asked.
     """
-    folder = RunFolder(f"{how.out}/{spec.run_id}")
+    folder = RunFolder(f"{out}/{spec.run_id}")
     plan = make_plan(_extended(folder.spec(), spec), release.cases().index)
     wanted = {agent.name for agent in spec.agents}
-    return [one for one in estimate(plan, folder, release, how.spending.pilot) if one.name in wanted]
+    return [one for one in estimate(plan, folder, release, pilot) if one.name in wanted]
 
 
 def _extended(stored: RunSpec | None, wanted: RunSpec) -> RunSpec:

@@ -16,7 +16,7 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.core.agent import Mock, ModelAgent, Price
 from trunchray.core.budget import Budget, Spend, total
 from trunchray.core.plan import make_plan
-from trunchray.engine.launch import Launch, estimate_cost
+from trunchray.engine.launch import estimate_cost
 from trunchray.engine.spending import Spending, read_paid
 from trunchray.errors import UsageError
 
@@ -98,13 +98,12 @@ def test_a_pilot_runs_so_many_trials_of_each_model(pool: str, release: StoredRel
     with CountingProvider(latency=0.005) as provider:
         agents = [model(provider), model(provider, "n")]
         spec = question(release, agents)
-        how = Launch(str(tmp_path), Onlooker())
-        before = estimate_cost(spec, release, how)
+        before = estimate_cost(spec, release, str(tmp_path))
         assert {(one.basis, one.trials) for one in before} == {("sizes", CASES)}
         report = drive(spec, release, tmp_path, pool=pool, spending=Spending(pilot=20))
         assert {one.not_run_reason for one in report.models} == {"pilot"}
         assert provider.asked.total() == 40
-        for one in estimate_cost(spec, release, how):
+        for one in estimate_cost(spec, release, str(tmp_path)):
             assert (one.basis, one.rows, one.trials) == ("rows", 20, CASES - 20)
             assert one.usd is not None
             assert one.usd.low == pytest.approx(one.usd.high) == pytest.approx((CASES - 20) * EACH)
