@@ -16,6 +16,7 @@ from trunchray.core.run import RunSpec, Selection
 from trunchray.core.trial import Failure, Result, Timing, Trace, Trial, Usage, Verdict
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+TRACE = Trace(output="x", usage=Usage(input_tokens=10, output_tokens=5), cost_usd=0.01)
 
 Outcomes = Mapping[str, Sequence[str]]
 """By model, one text for each case c0, c1, …: a letter for each attempt, `p`assed, `f`ailed, `e`rror or `-` not run."""
@@ -70,7 +71,7 @@ def _result(trial: Trial, letter: str, eval_id: str, agent: str, scores: Mapping
         trial=trial,
         eval_id=eval_id,
         agent_digest=agent,
-        trace=None if letter == "e" else Trace(output="x", usage=Usage(input_tokens=10, output_tokens=5), cost_usd=0.01),
+        trace=None if letter == "e" else TRACE,
         verdict=None if letter == "e" else verdict,
         failure=failure if letter == "e" else None,
         latency=Timing(total=0.5),
