@@ -58,9 +58,7 @@ def make_run(
         row = parts.row(result, release_digest=spec.release_digest, versions="{}")
         part = stored.add_part(shard.id, parts.encode([row]), 1)
         counts = Counts(**{result.outcome: 1})
-        stored.commit(
-            Receipt(shard=shard.id, attempt=1, parts=(part,), keys_digest=shard.keys_digest(), counts=counts)
-        )
+        stored.commit(Receipt(shard=shard.id, attempt=1, parts=(part,), keys_digest=shard.keys_digest(), counts=counts))
     return stored.uri
 
 
