@@ -12,8 +12,8 @@ SPEC = RunSpec(run_id="r", title="T", release="x", release_digest="d", agents=AG
 PLAN = make_plan(SPEC, [(f"c{n}", "e") for n in range(12)])
 
 
-def receipt(shard: str, **counts: int) -> Receipt:
-    return Receipt(shard=shard, attempt=1, parts=(), keys_digest="", counts=Counts(**counts))
+def receipt(shard: str, *, missing: int = 0, **counts: int) -> Receipt:
+    return Receipt(shard=shard, attempt=1, parts=(), keys_digest="", counts=Counts(**counts), missing=missing)
 
 
 def test_committed_rows_and_rows_in_hand_add_up():
@@ -29,14 +29,14 @@ def test_committed_rows_and_rows_in_hand_add_up():
     assert progress.snapshot({}).agents[0].counts.rows == 10
 
 
-def test_stored_rows_of_an_unfinished_shard_are_held():
-    """They are there but do not count, until the shard is whole."""
+def test_rows_of_a_shard_that_ended_early_count_until_it_is_in_work_again():
+    """They are committed; from then on the worker counts them, and at last the whole shard's receipt does."""
     shard = PLAN.shards[0].id
-    progress = Progress(PLAN, {})
-    progress.hold(receipt(shard, passed=3))
-    assert (progress.counted, progress.held, progress.snapshot({}).rows) == (0, 3, 3)
-    progress.settle(receipt(shard, passed=5))
-    assert (progress.counted, progress.held, progress.snapshot({}).rows) == (5, 0, 5)
+    progress = Progress(PLAN, {shard: receipt(shard, passed=3, cost=30, missing=2)})
+    assert (progress.counted, progress.held, progress.snapshot({}).rows) == (3, 0, 3)
+    assert progress.snapshot({shard: (Counts(passed=4, cost=40), 1)}).spent.cost == 40
+    progress.settle(receipt(shard, passed=5, cost=50))
+    assert (progress.counted, progress.snapshot({}).rows, progress.snapshot({}).spent.cost) == (5, 5, 50)
 
 
 def test_rows_known_to_be_stored_are_held_until_their_shard_is_in_work():

@@ -95,6 +95,25 @@ def test_a_commit_of_another_plan_is_passed(folder: RunFolder):
     assert folder.commits()["a"].keys_digest == "ours"
 
 
+def test_a_shard_that_ended_early_never_counts_in_the_place_of_a_whole_one(folder: RunFolder):
+    """Of two drivers' commits of one shard, the one that lacks fewer trials counts."""
+    whole = receipt("a", "all").model_copy(update={"plan_digest": "all"})
+    part = receipt("a", "some").model_copy(update={"plan_digest": "all", "missing": 3})
+    slow, quick = RunFolder(folder.uri), RunFolder(folder.uri)
+    assert slow.commits() == quick.commits() == {}
+    assert quick.commit(part) == part
+    assert slow.commit(whole) == whole
+    assert quick.commit(part) == whole
+    assert folder.commits() == {"a": whole}
+
+
+@pytest.mark.parametrize(("missing", "keys", "counts"), [(0, "all", True), (0, "some", False), (2, "some", True)])
+def test_a_receipt_is_of_a_shard_by_the_trials_it_plans(missing: int, keys: str, counts: bool):
+    """A whole one holds exactly those; one that ended early says which they are."""
+    assert receipt("a", keys).model_copy(update={"plan_digest": "all", "missing": missing}).is_of("all") is counts
+    assert not receipt("a", keys).model_copy(update={"plan_digest": "other", "missing": missing}).is_of("all")
+
+
 def test_a_question_is_frozen_once(folder: RunFolder):
     """Of two that start a run under one name with different questions, one is told."""
     first, second = spec("first"), spec("second")

@@ -198,7 +198,8 @@ def test_states(state: Any, driver: str | None, latest: Snapshot | None, headlin
     show_status(console(stream), status)
     lines = stream.getvalue().splitlines()
     assert lines[0] == headline
-    assert " ".join(lines[1].split()) == "model planned counted passed failed error in progress"
+    more = "in progress" if state == "running" else "stored"
+    assert " ".join(lines[1].split()) == f"model planned counted passed failed error {more}"
     assert " ".join(lines[2].split()) == row
 
 

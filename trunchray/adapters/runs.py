@@ -129,8 +129,9 @@ class RunFolder:
     def commit(self, receipt: Receipt) -> Receipt:
         """Write a receipt down as the next commit of its shard; the one that counts is returned.
 
-        When another driver was faster, its commit counts: each takes the number after the last one that it saw when
-        it looked at the run as a whole, so that a driver that slept meanwhile cannot have the last word.
+        When another driver was faster, its commit counts, unless it lacks more trials: each takes the number after the
+        last one that it saw when it looked at the run as a whole, so that a driver that slept meanwhile cannot have
+        the last word.
         """
         body: JsonValue = {"format": 1, "token": uuid.uuid4().hex, "receipt": receipt.model_dump(mode="json")}
         n = self._seen(receipt.shard) if self._listed else self._last(receipt.shard)
@@ -140,7 +141,7 @@ class RunFolder:
             ours = self.store.create(path, to_json(body))
             counts = receipt if ours else self._receipt(path, self.store.read_many([path])[path])
             self._known[receipt.shard] = n, counts
-            if counts.keys_digest == receipt.keys_digest:  # else it is of another plan, and counts for nobody
+            if ours or counts.holds_as_much(receipt):  # else it is of another plan, and counts for nobody
                 return counts
 
     def _seen(self, shard: str) -> int:

@@ -127,7 +127,7 @@ def budget_reached(report: Report, snapshot: Snapshot, spending: Spending) -> st
     ]
     done, planned = snapshot.rows, snapshot.planned
     stored = snapshot.rows - (report.planned - report.not_run)
-    waiting = f" ({stored:,} of them count once their shards are whole)" if stored > 0 else ""
+    waiting = f" ({stored:,} of them count when the run goes on)" if stored > 0 else ""
     headline = "budget reached" if done else "the budget does not carry one trial"
     return (
         f"{headline}: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "

@@ -44,7 +44,8 @@ def show_status(console: Console, status: Status) -> None:
     driver = f", driven by {status.driver}" if status.driver else ""
     hint = "; the same `trunchray run` command continues it" if status.state == "waiting" else ""
     console.print(f"{status.run}: {status.state}{driver}{hint}")
-    columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0), ("in progress", 4)]
+    more = "in progress" if status.state == "running" else "stored"  # by a driver that is gone
+    columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0), (more, 4)]
     lines = [_status_line(agent, status) for agent in status.committed.agents]
     costs = [_spent(status, agent.name) for agent in status.committed.agents]
     if any(costs):

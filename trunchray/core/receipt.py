@@ -91,6 +91,8 @@ class Receipt(Frozen):
     parts: tuple[PartRef, ...]
     keys_digest: str
     """Of the set of trial keys that the parts hold: equal to the plan's when the shard is whole."""
+    plan_digest: str = ""
+    """Of all the shard's trial keys, held or not; empty in receipts of versions that committed whole shards only."""
     counts: Counts
     """Of the rows that count."""
     replaced: Spend = Spend()
@@ -106,3 +108,13 @@ class Receipt(Frozen):
     def spent(self) -> Spend:
         """All that was paid for the shard, as far as its parts tell."""
         return self.counts.spent + self.replaced
+
+    def is_of(self, plan_digest: str | None) -> bool:
+        """Whether it is of the shard whose trial keys have this digest."""
+        return (self.plan_digest or self.keys_digest) == plan_digest and (
+            self.missing > 0 or self.keys_digest == plan_digest
+        )
+
+    def holds_as_much(self, other: Receipt) -> bool:
+        """Whether it may count in the place of another one of the same run."""
+        return self.is_of(other.plan_digest or other.keys_digest) and self.missing <= other.missing

@@ -80,9 +80,9 @@ def tally_rows(
 
 
 def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:
-    """The commits that hold what the plan asks; one of another plan under the same shard id does not count."""
+    """The commits of the plan's shards, whole or not; one of another plan under the same shard id does not count."""
     digests = {shard.id: shard.keys_digest() for shard in plan.shards}
-    return {shard: found for shard, found in folder.commits().items() if found.keys_digest == digests.get(shard)}
+    return {shard: found for shard, found in folder.commits().items() if found.is_of(digests.get(shard))}
 
 
 def publish(report: Report, folder: RunFolder) -> Report:

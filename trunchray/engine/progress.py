@@ -84,26 +84,29 @@ class Progress:
         self._settled = dict.fromkeys(self._planned, Counts())
         self._replaced = dict.fromkeys(self._planned, Spend())
         self._held = {shard: counts for shard, counts in (stored or {}).items() if shard in self._agent_of}
+        self._begun: dict[str, Receipt] = {}  # committed, but not whole
         for receipt in committed.values():
             self.settle(receipt)
         self._resumed = self.counted
 
     def settle(self, receipt: Receipt) -> None:
         """Count a committed shard; one that the plan does not have is left out."""
-        if name := self._agent_of.get(receipt.shard):
+        name = self._agent_of.get(receipt.shard)
+        if name is None:
+            return
+        self._held.pop(receipt.shard, None)
+        self._begun.pop(receipt.shard, None)
+        if receipt.missing:
+            self._begun[receipt.shard] = receipt
+        else:
             self._settled[name] += receipt.counts
             self._replaced[name] += receipt.replaced
-            self._held.pop(receipt.shard, None)
-
-    def hold(self, receipt: Receipt) -> None:
-        """Remember what is stored of a shard that is not whole: it is there, but does not count yet."""
-        if receipt.shard in self._agent_of:
-            self._held[receipt.shard] = receipt.counts
 
     @property
     def counted(self) -> int:
-        """Rows of committed shards."""
-        return sum(counts.rows for counts in self._settled.values())
+        """Rows of commits."""
+        whole = sum(counts.rows for counts in self._settled.values())
+        return whole + sum(receipt.counts.rows for receipt in self._begun.values())
 
     @property
     def held(self) -> int:
@@ -118,12 +121,16 @@ class Progress:
     ) -> Snapshot:
         """The run now. `in_work` holds, for shards not yet committed, their rows so far and their trials in flight."""
         counts, in_flight = dict(self._settled), dict.fromkeys(self._planned, 0)
+        replaced = dict(self._replaced)
         held = {shard: (rows, 0) for shard, rows in self._held.items()}
+        for shard, receipt in self._begun.items():
+            held[shard] = (receipt.counts, 0)
+            replaced[self._agent_of[shard]] += receipt.replaced
         for shard, (rows, running) in (held | dict(in_work)).items():
             name = self._agent_of[shard]
             counts[name] += rows
             in_flight[name] += running
-        spent = {name: counts[name].spent + replaced for name, replaced in self._replaced.items()}
+        spent = {name: counts[name].spent + before for name, before in replaced.items()}
         agents = tuple(
             AgentProgress(
                 name=name,

@@ -129,7 +129,11 @@ class Run:
             Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
         """
         commits = counting_commits(self._plan, self._folder)
-        again = {shard for shard, receipt in commits.items() if receipt.counts.retryable and shard in self._may_run}
+        again = {
+            shard
+            for shard, receipt in commits.items()
+            if receipt.counts.retryable and not receipt.missing and shard in self._may_run
+        }
         self._say_what_is_there(commits, again)
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
         if self._stop.is_set():
@@ -151,7 +155,7 @@ class Run:
     def _stopped_report(self) -> Report:
         rows, held, planned = self._progress.counted, self._progress.held, self._plan.trials
         if held:
-            self._observer.note(f"{held:,} more trials are finished and stored; they count once their shards are whole")
+            self._observer.note(f"{held:,} more trials are finished and stored; they count when the run goes on")
         if rows > COUNTED_WHEN_STOPPED:
             raise Interrupted(
                 f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
@@ -161,12 +165,14 @@ class Run:
         return publish(result.report, self._folder)
 
     def _run(self, committed: Mapping[str, Receipt]) -> None:
-        """Run the wanted shards that are not among the committed ones."""
+        """Run the wanted shards that are not among the committed ones, or not whole there."""
         self._progress = Progress(self._plan, committed, self._stored)
         owed = [
             (shard.id, shard.agent.name)
             for shard in self._plan.shards
-            if shard.id not in committed and shard.id in self._may_run and shard.agent.name not in self._closed
+            if (shard.id not in committed or committed[shard.id].missing)
+            and shard.id in self._may_run
+            and shard.agent.name not in self._closed
         ]
         if owed and not self._stop.is_set():
             self._dispatch(owed)
@@ -188,7 +194,7 @@ class Run:
         try:
             self._drive(ledger, pool)
         except BaseException:
-            self._wind_down(ledger, pool, grace=0)
+            self._wind_down(ledger, pool, grace=0, commit=False)
             raise
         finally:
             pool.close()
@@ -202,20 +208,20 @@ class Run:
             if event := pool.next_event(TICK):
                 self._carry_out(ledger.handle(event), pool)
                 if isinstance(event, Finished) and event.missing and event.closed:
-                    self._progress.hold(event.receipt)
+                    self._commit(event.receipt)
             self._look(pool, ledger)
         self._look(pool, ledger, last=True)
 
-    def _wind_down(self, ledger: Ledger[Receipt], pool: Pool, *, grace: float) -> None:
-        """Begin nothing more, and wait a little for the workers to store what they have."""
+    def _wind_down(self, ledger: Ledger[Receipt], pool: Pool, *, grace: float, commit: bool = True) -> None:
+        """Begin nothing more, wait a little for the workers to store what they have, and let that count."""
         ledger.handle(Stop())
         pool.stop(grace)
         until = self._clock() + grace + FLUSH
         while not ledger.finished and self._clock() < until:
             if event := pool.next_event(TICK):
                 self._carry_out(ledger.handle(event), pool)
-                if isinstance(event, Finished) and event.missing:
-                    self._progress.hold(event.receipt)
+                if commit and isinstance(event, Finished) and event.missing:
+                    self._commit(event.receipt)
 
     def _carry_out(self, instructions: list[Instruction[Receipt]], pool: Pool) -> None:
         for instruction in instructions:
@@ -223,15 +229,20 @@ class Run:
                 case Dispatch():
                     pool.submit(instruction)
                 case Commit(receipt=receipt):
-                    for path in receipt.damaged:
-                        self._observer.warn(f"{path} cannot be read; the trials it held were run again")
-                    self._warn_once(receipt.warnings)
-                    self._lease.confirm()
-                    self._progress.settle(self._folder.commit(receipt))
+                    self._commit(receipt)
                 case Abandon(shard=shard, reason=reason):
                     self._observer.warn(
                         f"shard {shard} was given up after repeated losses ({reason}); its trials stay owed"
                     )
+
+    def _commit(self, receipt: Receipt) -> None:
+        """Let the rows of a receipt count, be it of a whole shard or of one that ends early."""
+        for path in receipt.damaged:
+            self._observer.warn(f"{path} cannot be read; the trials it held were run again")
+        self._warn_once(receipt.warnings)
+        if receipt.parts:
+            self._lease.confirm()
+            self._progress.settle(self._folder.commit(receipt))
 
     def _warn_once(self, warnings: Collection[str]) -> None:
         """Every worker says it again with every shard."""

@@ -91,9 +91,10 @@ def read_paid(plan: Plan, folder: RunFolder, commits: Mapping[str, Receipt]) -> 
         if receipt:
             of.spent += receipt.spent
             of.rows += receipt.counts.rows - receipt.counts.retryable
-        else:
+        elif rows:
+            of.stored[shard.id] = Counts.of(newest)
+        if receipt is None or receipt.missing:
             of.rows += sum(not mark.retryable for mark in newest)
-            of.stored |= {shard.id: Counts.of(newest)} if rows else {}
     for shard, rows in _marks(folder, _samples(plan, commits)).items():
         paid[agent_of[shard]].learn(dict(rows).values())
     return paid

@@ -141,6 +141,7 @@ class Worker:
             attempt=attempt,
             parts=(*kept, *shelf.parts),
             keys_digest=keys_digest(rows.newest),
+            plan_digest=shard.keys_digest(),
             counts=Counts.of(rows.newest.values()),
             replaced=rows.replaced,
             missing=len(shard.case_ids) - len(rows.newest),
