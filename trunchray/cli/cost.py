@@ -81,7 +81,8 @@ class CostCheck:
             said += "; that was not confirmed"
         else:
             said += f", more than confirm_above ({self._job.confirm_above:g}) lets a command spend unasked"
-        how = "give --yes to go on, limit it with --budget-usd, see --estimate for each model, or raise confirm_above"
+        unasked = f"limit it with --budget-usd {self._job.confirm_above:g}, " if self._job.confirm_above else ""
+        how = f"give --yes to go on, see --estimate for each model, {unasked}or raise confirm_above"
         if began:
             raise Interrupted(f"{said}. The pilot is stored and counts; {how}")
         raise UsageError(f"{said}. Nothing was run; {how}")
@@ -128,7 +129,7 @@ def budget_reached(report: Report, snapshot: Snapshot, spending: Spending) -> st
     done, planned = snapshot.rows, snapshot.planned
     stored = snapshot.rows - (report.planned - report.not_run)
     waiting = f" ({stored:,} of them count when the run goes on)" if stored > 0 else ""
-    headline = "budget reached" if done else "the budget does not carry one trial"
+    headline = "budget reached" if done else "the budget does not carry one trial (--estimate says what they may cost)"
     return (
         f"{headline}: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "
         "are owed; the same command with a larger budget continues, and pays for nothing twice"

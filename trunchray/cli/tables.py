@@ -59,7 +59,11 @@ def show_status(console: Console, status: Status) -> None:
         console.print(line)
 
 
-_REMEDIES = {"budget": "; a larger budget continues it", "pilot": "; the command without --pilot continues it"}
+_REMEDIES = {
+    "budget": "; a larger budget continues it",
+    "pilot": "; the command without --pilot continues it",
+    "uncounted": "; without a budget, or with --allow-unpriced, it is asked again",
+}
 
 
 def errors_cell(count: int) -> Text:

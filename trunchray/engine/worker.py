@@ -193,7 +193,9 @@ class Worker:
             finally:
                 work.in_flight -= 1
                 desk.admission.end(number)
-        # Graded without a place: a slow evaluator must not keep the model waiting.
+        # Graded without a place, and after the trial that takes it has asked: neither a slow evaluator nor our own work
+        # keeps the model waiting.
+        await asyncio.sleep(0)
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))

@@ -12,16 +12,19 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.core.agent import Pacing, Price
 from trunchray.core.budget import Budget
 from trunchray.core.frozen import Frozen
+from trunchray.core.gate import Gate, Limit
 from trunchray.core.run import Selection
 from trunchray.frontends.benchmark.cases import AuthoredCase
 from trunchray.frontends.benchmark.compiler import compile_to
 from trunchray.frontends.benchmark.config import AuthoredConfig
 from trunchray.frontends.benchmark.evals import AuthoredEval
+from trunchray.frontends.gate_file import read_gate
 from trunchray.frontends.run_config import MockConfig, ModelConfig, QuotaConfig, RunConfig, SomeLimits, read_run_config
 
 GUIDE = (Path(__file__).parents[3] / "benchmarks" / "README.md").read_text(encoding="utf-8")
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, flags=re.M | re.S)
 CONFIGS = (Path(__file__).parents[3] / "configs" / "README.md").read_text(encoding="utf-8")
+RUN, GATE = re.findall(r"^```yaml\n(.*?)^```", CONFIGS, flags=re.M | re.S)
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +51,7 @@ def test_the_examples_compile(stored: StoredRelease):
 
 def test_the_run_config_is_read(tmp_path: Path):
     """The run config on the page about them is one, and shows the defaults where it says so."""
-    (content,) = re.findall(r"^```yaml\n(.*?)^```", CONFIGS, flags=re.M | re.S)
-    (tmp_path / "run.yaml").write_text(content, encoding="utf-8")
+    (tmp_path / "run.yaml").write_text(RUN, encoding="utf-8")
     config = read_run_config(tmp_path / "run.yaml")
     assert set(RunConfig.model_fields) == config.model_fields_set
     for name in ("attempts", "limits", "seed", "shard_size", "pool", "confirm_above", "max_error_share", "sandbox"):
@@ -57,6 +59,16 @@ def test_the_run_config_is_read(tmp_path: Path):
     assert config.models[0].pacing == Pacing()
     given = {name for model in config.models for name in model.model_fields_set}
     assert given == set(ModelConfig.model_fields)
+
+
+def test_the_gate_is_read(tmp_path: Path):
+    """The gate on the page is one, shows every key, and the one beside it is one, too."""
+    (tmp_path / "gate.yaml").write_text(GATE, encoding="utf-8")
+    gate = read_gate([str(tmp_path / "gate.yaml")])
+    assert gate.model_fields_set == set(Gate.model_fields)
+    assert gate.evals["greeting"] == Limit(miss=1)
+    assert [name for name in Limit.model_fields if f"{name}:" not in GATE] == []
+    assert read_gate([str(Path(__file__).parents[3] / "configs" / "gate.yaml")]).evals
 
 
 @pytest.mark.parametrize("shape", [SomeLimits, Price, Pacing, QuotaConfig, Budget, MockConfig, Selection])

@@ -81,7 +81,8 @@ class OpenAIClient:
             value: Any = json_text.parse(answer.body)
         except ValueError as e:
             text = self._redaction.message(answer.body[:4096].decode("utf-8", "replace"))[:200]
-            raise self._malformed(f"the reply is not JSON: {text!r}") from e
+            page = "; is base_url right? It often ends in /v1" if text.lstrip()[:1] == "<" else ""
+            raise self._malformed(f"the reply is not JSON: {text!r}{page}") from e
         if not isinstance(value, dict):
             raise self._malformed("the reply is not a JSON object")
         error = failure(value)
