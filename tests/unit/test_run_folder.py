@@ -114,6 +114,15 @@ def test_a_receipt_is_of_a_shard_by_the_trials_it_plans(missing: int, keys: str,
     assert not receipt("a", keys).model_copy(update={"plan_digest": "other", "missing": missing}).is_of("all")
 
 
+def test_the_same_parts_are_committed_once(folder: RunFolder):
+    """A shard of which nothing more was run since its last commit gets no further one."""
+    part = folder.add_part("a", b"rows", 3)
+    for attempt in (1, 2):
+        found = receipt("a", "some", attempt=attempt, parts=(part,)).model_copy(update={"missing": 2})
+        assert folder.commit(found).attempt == 1
+    assert folder.store.names("commits/a") == ["1.json"]
+
+
 def test_a_question_is_frozen_once(folder: RunFolder):
     """Of two that start a run under one name with different questions, one is told."""
     first, second = spec("first"), spec("second")

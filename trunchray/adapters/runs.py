@@ -131,9 +131,12 @@ class RunFolder:
 
         When another driver was faster, its commit counts, unless it lacks more trials: each takes the number after the
         last one that it saw when it looked at the run as a whole, so that a driver that slept meanwhile cannot have
-        the last word.
+        the last word. What says the same as the last one seen is not written again.
         """
         body: JsonValue = {"format": 1, "token": uuid.uuid4().hex, "receipt": receipt.model_dump(mode="json")}
+        known = self._known.get(receipt.shard)
+        if known and receipt.parts and known[1].parts == receipt.parts:
+            return known[1]
         n = self._seen(receipt.shard) if self._listed else self._last(receipt.shard)
         while True:
             n += 1

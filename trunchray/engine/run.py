@@ -275,10 +275,11 @@ class Run:
                 ledger.handle(Close(name, one.closed))
         for name, reason in ledger.closed.items():
             if name not in self._closed and reason in BLOCKING:
-                error = standing[name].error if name in standing else None
+                error = (standing[name].error if name in standing else None) or reason
+                why = error if error.startswith(reason) else f"{reason} ({error})"
                 self._observer.warn(
-                    f"model {name!r} is not asked any more: {reason}{f' ({error})' if error else ''}; its trials stay "
-                    "owed, and the same command asks it again"
+                    f"model {name!r} is not asked any more: {why}; its trials stay owed, and the same command asks it "
+                    "again"
                 )
             elif name not in self._closed and reason == "uncounted":
                 self._observer.warn(

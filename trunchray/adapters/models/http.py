@@ -77,6 +77,9 @@ class Http:
             raise self._error(url, f"no answer in {self._pacing.timeout:g} s", "timeout", retryable=True) from e
         except aiohttp.ClientConnectorCertificateError as e:
             raise self._error(url, f"certificate refused: {e.certificate_error}", "connection") from e
+        except aiohttp.ClientConnectorError as e:
+            reason = e.os_error.strerror or e.os_error
+            raise self._error(url, f"cannot connect ({reason})", "connection", retryable=True) from e
         except (aiohttp.ClientError, OSError) as e:
             raise self._error(url, f"{type(e).__name__}: {e}", "connection", retryable=True) from e
         if (answers := _overheard.get()) is not None:
