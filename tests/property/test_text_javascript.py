@@ -13,17 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trunchray.core.checks import AnswerBank, Contains, Exact, NonEmpty
-from trunchray.core.javascript import WHITE_SPACE, normalise, trim, utf16_cut
+from trunchray.core.javascript import WHITE_SPACE, normalise, trim
 from trunchray.evaluators.text import grade_text
 
 HOST = r"""
 const normalise = (t) => t.normalize("NFKC").toLowerCase().replace(/\s+/g, " ").trim();
-const pair = /[\uD800-\uDBFF][\uDC00-\uDFFF]/;
 const rules = {
   trim: (t) => t.trim(),
   lower: (t) => t.toLowerCase(),
   normalise,
-  cut: (t, n) => pair.test(t.slice(Math.max(n - 1, 0), n + 1)) && n > 0 ? t.slice(0, n - 1) : t.slice(0, n),
   nonEmpty: (output) => output.trim() !== "",
   exact: (output, expected) => output.trim() === expected.trim(),
   contains: (output, expected) => output.toLowerCase().includes(expected.trim().toLowerCase()),
@@ -99,14 +97,6 @@ def test_lower_case(javascript: JavaScript, text: str) -> None:
 def test_normalise(javascript: JavaScript, text: str) -> None:
     """`normalise` is NFKC, lower case, runs of white space to one blank and trim, as JavaScript does them."""
     assert normalise(text) == javascript("normalise", text)
-
-
-@given(text=texts_with_lone_surrogates, units=st.integers(min_value=0, max_value=40))
-@settings(max_examples=250)
-def test_utf16_cut(javascript: JavaScript, text: str, units: int) -> None:
-    """`utf16_cut` counts as JavaScript counts and never splits a pair."""
-    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
-    assert utf16_cut(whole, units) == javascript("cut", whole, units)
 
 
 @given(output=texts)

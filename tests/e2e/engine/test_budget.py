@@ -53,6 +53,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(pool: str, rele
         assert not stopped.complete
         assert {one.not_run_reason for one in stopped.models} == {"budget"}
         assert 0.9 * CASES / 2 < provider.asked.total() <= 1.02 * CASES / 2
+        assert CASES - stopped.not_run == provider.asked.total()
         assert paid(tmp_path, agents, release) == Spend(provider.asked.total() * 10_000, provider.asked.total() * 10)
         assert seen.snapshots[-1].spent == paid(tmp_path, agents, release)
         assert seen.snapshots[-1].rows == provider.asked.total()
@@ -103,6 +104,7 @@ def test_a_pilot_runs_so_many_trials_of_each_model(pool: str, release: StoredRel
         report = drive(spec, release, tmp_path, pool=pool, spending=Spending(pilot=20))
         assert {one.not_run_reason for one in report.models} == {"pilot"}
         assert provider.asked.total() == 40
+        assert [one.planned - one.not_run for one in report.models] == [20, 20]
         for one in estimate_cost(spec, release, str(tmp_path)):
             assert (one.basis, one.rows, one.trials) == ("rows", 20, CASES - 20)
             assert one.usd is not None
