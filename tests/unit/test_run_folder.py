@@ -121,6 +121,8 @@ def test_the_same_parts_are_committed_once(folder: RunFolder):
         found = receipt("a", "some", attempt=attempt, parts=(part,)).model_copy(update={"missing": 2})
         assert folder.commit(found).attempt == 1
     assert folder.store.names("commits/a") == ["1.json"]
+    other = receipt("a", "all of another plan", attempt=3, parts=(part,))
+    assert folder.commit(other).attempt == 3
 
 
 def test_a_question_is_frozen_once(folder: RunFolder):

@@ -135,7 +135,7 @@ class RunFolder:
         """
         body: JsonValue = {"format": 1, "token": uuid.uuid4().hex, "receipt": receipt.model_dump(mode="json")}
         known = self._known.get(receipt.shard)
-        if known and receipt.parts and known[1].parts == receipt.parts:
+        if known and receipt.parts and known[1].parts == receipt.parts and known[1].holds_as_much(receipt):
             return known[1]
         n = self._seen(receipt.shard) if self._listed else self._last(receipt.shard)
         while True:
