@@ -17,8 +17,10 @@ import pytest
 
 from support.layers import LAYERS
 from trunchray.core.agent import Limits
+from trunchray.frontends.agents import build_agents
 from trunchray.frontends.benchmark.compiler import compile_to
-from trunchray.frontends.run_config import SomeLimits, build_agents, read_run_config
+from trunchray.frontends.model_config import SomeLimits
+from trunchray.frontends.run_config import read_run_config
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

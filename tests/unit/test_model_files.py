@@ -8,7 +8,9 @@ import pytest
 
 from trunchray.core.agent import Limits
 from trunchray.errors import UsageError
-from trunchray.frontends.run_config import RunConfig, SomeLimits, build_agents, read_models, read_run_config
+from trunchray.frontends.agents import build_agents
+from trunchray.frontends.model_config import SomeLimits
+from trunchray.frontends.run_config import RunConfig, read_models, read_run_config
 
 READY = sorted((Path(__file__).parents[2] / "configs" / "models").glob("*.yaml"))
 SHARED = """

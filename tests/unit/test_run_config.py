@@ -9,15 +9,9 @@ import pytest
 from trunchray.core.agent import Faults, Latency, Limits, Mock, Price, Quota
 from trunchray.core.digest import sha256
 from trunchray.errors import UsageError
-from trunchray.frontends.run_config import (
-    ModelConfig,
-    RunConfig,
-    SomeLimits,
-    build_agents,
-    model_from_id,
-    read_recorded,
-    read_run_config,
-)
+from trunchray.frontends.agents import build_agents, read_recorded
+from trunchray.frontends.model_config import ModelConfig, SomeLimits, model_from_id
+from trunchray.frontends.run_config import RunConfig, read_run_config
 
 ECHO = "{id: mock/echo}"
 

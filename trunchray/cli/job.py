@@ -23,17 +23,11 @@ from trunchray.engine.launch import Launch
 from trunchray.engine.run import Observer
 from trunchray.engine.spending import Spending
 from trunchray.errors import UsageError
+from trunchray.frontends.agents import build_agents, read_recorded
 from trunchray.frontends.benchmark.checkout import is_git_address
-from trunchray.frontends.run_config import (
-    ModelConfig,
-    PoolName,
-    RunConfig,
-    build_agents,
-    explain,
-    model_from_id,
-    read_recorded,
-    read_run_config,
-)
+from trunchray.frontends.checked import explain
+from trunchray.frontends.model_config import ModelConfig, model_from_id
+from trunchray.frontends.run_config import PoolName, RunConfig, read_run_config
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,9 @@ def check(
     from trunchray.cli.job import chosen
     from trunchray.core.agent import Limits
     from trunchray.core.digest import sha256
-    from trunchray.frontends.run_config import SomeLimits, build_agents, read_models, read_recorded
+    from trunchray.frontends.agents import build_agents, read_recorded
+    from trunchray.frontends.model_config import SomeLimits
+    from trunchray.frontends.run_config import read_models
 
     output = Output(as_json=json)
     models = read_models(config)

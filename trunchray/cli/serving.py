@@ -60,8 +60,10 @@ def mock_server(
     """
     from trunchray.adapters.models.rate_limit import RateLimit
     from trunchray.core.agent import Limits
+    from trunchray.frontends.agents import build_agents, read_recorded
+    from trunchray.frontends.checked import validated
+    from trunchray.frontends.model_config import ModelConfig, SomeLimits
     from trunchray.frontends.model_files import Location
-    from trunchray.frontends.run_config import ModelConfig, SomeLimits, build_agents, read_recorded, validated
     from trunchray.frontends.yaml_file import read_yaml
 
     output = Output(as_json=json)

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from trunchray.core.gate import Gate, Limit
 from trunchray.errors import UsageError
+from trunchray.frontends.checked import validated
 from trunchray.frontends.model_files import Location
-from trunchray.frontends.run_config import validated
 from trunchray.frontends.yaml_file import YamlFile, read_yaml
 
 _ALLOW = re.compile(r"(?P<name>[^=]+)=(?P<limits>.+)")

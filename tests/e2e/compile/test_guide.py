@@ -19,7 +19,8 @@ from trunchray.frontends.benchmark.compiler import compile_to
 from trunchray.frontends.benchmark.config import AuthoredConfig
 from trunchray.frontends.benchmark.evals import AuthoredEval
 from trunchray.frontends.gate_file import read_gate
-from trunchray.frontends.run_config import MockConfig, ModelConfig, QuotaConfig, RunConfig, SomeLimits, read_run_config
+from trunchray.frontends.model_config import MockConfig, ModelConfig, SomeLimits
+from trunchray.frontends.run_config import QuotaConfig, RunConfig, read_run_config
 
 GUIDE = (Path(__file__).parents[3] / "benchmarks" / "README.md").read_text(encoding="utf-8")
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, flags=re.M | re.S)
