@@ -147,7 +147,7 @@ class _Watched:
         self.start = time.monotonic() - began
         self.workers = self._pool.workers
         self.submit, self.next_event, self.progress = self._pool.submit, self._pool.next_event, self._pool.progress
-        self.standing, self.stop = self._pool.standing, self._pool.stop
+        self.standing, self.nodes, self.stop = self._pool.standing, self._pool.nodes, self._pool.stop
         self._before, self._began = usage(), time.monotonic()
 
     def close(self) -> None:

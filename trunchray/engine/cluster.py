@@ -33,6 +33,7 @@ from trunchray.core.receipt import Counts, Receipt
 from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Standing
+from trunchray.engine.progress import NodeStanding
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import Interrupted, StoreError, UsageError
 
@@ -69,8 +70,9 @@ class _Actor:
         except Exception as e:
             return "worker", f"{type(e).__name__}: {e}"
 
-    async def progress(self) -> dict[str, tuple[Counts, int]]:
-        return (await self._worker()).progress()
+    async def progress(self) -> tuple[str, dict[str, tuple[Counts, int]]]:
+        """The address of its node, and how far its shards are."""
+        return ray.util.get_node_ip_address(), (await self._worker()).progress()
 
     async def stop(self, grace: float) -> None:
         await (await self._worker()).stop(grace)
@@ -98,6 +100,8 @@ class _Seat:
     actor: Any
     out: dict[Any, Dispatch] = field(default_factory=dict[Any, Dispatch])
     progress: dict[str, tuple[Counts, int]] = field(default_factory=dict[str, tuple[Counts, int]])
+    node: str | None = None
+    """None until it first answered."""
     probe: Any = None
     asked_at: float = 0.0
     down: bool = False
@@ -174,6 +178,21 @@ class RayPool:
     def standing(self) -> dict[str, Standing]:
         return self._standing
 
+    def nodes(self) -> tuple[NodeStanding, ...]:
+        found: dict[str, list[_Seat]] = {}
+        for seat in self._seats:
+            if seat.node:
+                found.setdefault(seat.node, []).append(seat)
+        return tuple(
+            NodeStanding(
+                node=node,
+                workers=len(seats),
+                down=sum(seat.down for seat in seats),
+                shards=sum(len(seat.out) for seat in seats),
+            )
+            for node, seats in sorted(found.items())
+        )
+
     def stop(self, grace: float) -> None:
         self._waiting.clear()
         for seat in self._seats:
@@ -230,7 +249,7 @@ class RayPool:
     def _answered(self, seat: _Seat) -> None:
         probe, seat.probe = seat.probe, None
         try:
-            seat.progress = ray.get(probe)
+            seat.node, seat.progress = ray.get(probe)
         except ray.exceptions.RayError:
             return
         seat.down = False

@@ -7,6 +7,7 @@ import os
 import queue
 import threading
 from collections.abc import Coroutine, Mapping
+from socket import gethostname
 from typing import Any, TypeVar
 
 from trunchray.adapters.runs import RunFolder
@@ -17,6 +18,7 @@ from trunchray.core.receipt import Counts, Receipt
 from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Standing
+from trunchray.engine.progress import NodeStanding
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import StoreError
 
@@ -68,6 +70,9 @@ class LocalPool:
 
     def standing(self) -> dict[str, Standing]:
         return self._call(self._governor.snapshot())
+
+    def nodes(self) -> tuple[NodeStanding, ...]:
+        return (NodeStanding(node=gethostname(), workers=1, shards=len(self._worker.progress())),)
 
     def stop(self, grace: float) -> None:
         asyncio.run_coroutine_threadsafe(self._worker.stop(grace), self._loop)

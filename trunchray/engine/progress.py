@@ -30,6 +30,20 @@ class AgentProgress(Frozen):
     """What it may do and how it fares; None when nobody says."""
 
 
+class NodeStanding(Frozen):
+    """One machine as the pool sees it."""
+
+    node: str
+    """Its address, or the host name where there is no cluster."""
+    workers: int
+    down: int = 0
+    """Those of the workers that do not answer."""
+    shards: int = 0
+    """In work there."""
+    draining: bool = False
+    """It is about to leave, and gets nothing more."""
+
+
 class Snapshot(Frozen):
     """The run at one moment. `resumed` rows were there before this command started."""
 
@@ -38,6 +52,8 @@ class Snapshot(Frozen):
     resumed: int = 0
     at: datetime | None = None
     """When that was, for what is told as an age; None when nothing is."""
+    nodes: tuple[NodeStanding, ...] = ()
+    """Where it runs; empty when nothing does."""
 
     @classmethod
     def read(cls, stored: JsonValue) -> Self | None:
@@ -118,6 +134,7 @@ class Progress:
         in_work: Mapping[str, tuple[Counts, int]],
         standing: Mapping[str, Standing] | None = None,
         at: datetime | None = None,
+        nodes: tuple[NodeStanding, ...] = (),
     ) -> Snapshot:
         """The run now. `in_work` holds, for shards not yet committed, their rows so far and their trials in flight."""
         counts, in_flight = dict(self._settled), dict.fromkeys(self._planned, 0)
@@ -143,4 +160,4 @@ class Progress:
             )
             for name, planned in self._planned.items()
         )
-        return Snapshot(run_id=self._run_id, agents=agents, resumed=self._resumed, at=at)
+        return Snapshot(run_id=self._run_id, agents=agents, resumed=self._resumed, at=at, nodes=nodes)

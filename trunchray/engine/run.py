@@ -22,7 +22,7 @@ from trunchray.core.report import Report
 from trunchray.core.trial import BLOCKING
 from trunchray.engine.aggregate import aggregate, counting_commits, publish
 from trunchray.engine.governor import Standing
-from trunchray.engine.progress import Progress, Snapshot
+from trunchray.engine.progress import NodeStanding, Progress, Snapshot
 from trunchray.errors import Interrupted
 
 TICK = 0.5
@@ -60,6 +60,10 @@ class Pool(Protocol):
 
     def standing(self) -> dict[str, Standing]:
         """How each agent fares with its limits; may be some seconds old, and empty before anything is known."""
+        ...
+
+    def nodes(self) -> tuple[NodeStanding, ...]:
+        """The machines that have workers, and how they fare; may be some seconds old."""
         ...
 
     def stop(self, grace: float) -> None:
@@ -259,7 +263,7 @@ class Run:
         self._lease.beat()
         standing = pool.standing()
         self._close_lanes(ledger, standing)
-        self._show(self._progress.snapshot(pool.progress(), standing, datetime.now(UTC)), store=last)
+        self._show(self._progress.snapshot(pool.progress(), standing, datetime.now(UTC), pool.nodes()), store=last)
 
     def _show(self, snapshot: Snapshot, *, store: bool) -> None:
         """Tell who looks on, and those who read the folder when that is due."""
