@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from support.commands import CommandLine
+from support.processes import descendants
 from support.provider import CountingProvider
 from support.releases import make_release
 from trunchray.adapters.releases import StoredRelease
@@ -115,7 +116,7 @@ def test_stopping_a_compilation(number: signal.Signals, here: Path):
     temporary = here / "tmp"
     temporary.mkdir()
     process = start("compile", "b", "--json", env=os.environ | {"TMPDIR": str(temporary)})
-    wait(lambda: children(process.pid) and any(temporary.iterdir()), process)
+    wait(lambda: descendants(process.pid) and any(temporary.iterdir()), process)
     below = descendants(process.pid)
     process.send_signal(number)
     out, err = process.communicate(timeout=30)
@@ -128,18 +129,6 @@ def test_stopping_a_compilation(number: signal.Signals, here: Path):
     while any(Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes() for pid in below):
         assert time.monotonic() < deadline
         threading.Event().wait(0.05)
-
-
-def children(pid: int) -> list[int]:
-    try:
-        tasks = Path(f"/proc/{pid}/task").iterdir()
-        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
-    except OSError:
-        return []
-
-
-def descendants(pid: int) -> list[int]:
-    return [below for child in children(pid) for below in (child, *descendants(child))]
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from support.processes import actors
 from support.provider import CountingProvider
 from support.releases import make_release
 from support.runs import drive, question, rows, unmeasured
@@ -21,18 +22,6 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.core.agent import ModelAgent, Pacing
 
 TRIALS, IN_FLIGHT = 300, 16
-
-
-def actors() -> list[int]:
-    """The processes of this user's Ray actors."""
-    found: list[int] = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"ray::_Actor"):
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
 
 
 def config(path: Path, release: StoredRelease, provider: CountingProvider, pool: str) -> Path:
@@ -82,7 +71,7 @@ def test_a_killed_worker_costs_at_most_what_it_had_in_flight(ray_here: None, tmp
 
         def kill() -> None:
             if provider.reached.wait(60):
-                killed.append(actors()[0])
+                killed.append(actors(os.getpid())[0])
                 os.kill(killed[0], signal.SIGKILL)
 
         killer = threading.Thread(target=kill)
@@ -145,13 +134,12 @@ def wait_gone(pids: list[int]) -> None:
 
 def test_a_killed_driver_leaves_no_worker_behind(tmp_path: Path):
     """When the driver of a local Ray is killed, its workers end by themselves."""
-    before = set(actors())
     release = make_release(tmp_path, TRIALS)
     with CountingProvider(latency=1) as provider:
         provider.reach = 5
         first = start(config(tmp_path, release, provider, "ray"))
         wait_until_asked(provider, first)
-        mine = [pid for pid in actors() if pid not in before]
+        mine = actors(first.pid)
         assert mine
         first.kill()
         first.communicate()
@@ -213,10 +201,9 @@ def test_a_killed_run_ends_like_an_undisturbed_one(tmp_path: Path, cases: int, l
     undisturbed = finish(start(mock_config(tmp_path, release, "calm", latency)))
 
     settings = mock_config(tmp_path, release, "killed", latency)
-    before = set(actors())
     first = start(settings)
     wait_for_part(tmp_path / "killed", first, 1)
-    os.kill(next(pid for pid in actors() if pid not in before), signal.SIGKILL)
+    os.kill(actors(first.pid)[0], signal.SIGKILL)
     wait_for_part(tmp_path / "killed", first, 3)
     first.kill()
     first.communicate()

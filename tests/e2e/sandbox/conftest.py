@@ -9,17 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from support.processes import descendants
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox
 from trunchray.adapters.sandbox.launcher import sandbox_level
-
-
-def descendants(pid: int) -> set[int]:
-    """The processes below this one, those that have ended and were not reaped included."""
-    below: set[int] = set()
-    for task in Path(f"/proc/{pid}/task").glob("*"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has just ended
-            below |= {int(child) for child in (task / "children").read_text().split()}
-    return below.union(*map(descendants, below))
 
 
 @pytest.fixture
