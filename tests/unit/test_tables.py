@@ -207,7 +207,7 @@ def test_states(state: Any, driver: str | None, latest: Snapshot | None, headlin
     ("reason", "said"),
     [
         ("budget", "m: no further trial was begun (budget); a larger budget continues it"),
-        ("authentication", "m: no further trial was begun (authentication); what is owed is asked again by"),
+        ("authentication", "m: no further trial was begun (authentication); the same command asks it again"),
     ],
 )
 def test_a_status_says_why_a_model_is_asked_no_more(reason: str, said: str):

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted, one_line
 from trunchray.cli.standing import standings
+from trunchray.core.closing import remedy
 from trunchray.core.wording import coverage
 
 if TYPE_CHECKING:
@@ -53,17 +54,9 @@ def show_status(console: Console, status: Status) -> None:
         lines = [replace(line, cells=[*line.cells, cost_cell(usd)]) for line, usd in zip(lines, costs, strict=True)]
     console.print(fitted(console, "model", columns, lines))
     for name, reason in (status.latest.closed if status.latest else {}).items():
-        remedy = _REMEDIES.get(reason, "; what is owed is asked again by the same command")
-        console.print(f"{name}: no further trial was begun ({reason}){remedy}")
+        console.print(f"{name}: no further trial was begun ({reason}); {remedy(reason)}")
     for line in standings(status.latest, everything=True) if status.state == "running" and status.latest else []:
         console.print(line)
-
-
-_REMEDIES = {
-    "budget": "; a larger budget continues it",
-    "pilot": "; the command without --pilot continues it",
-    "uncounted": "; without a budget, or with --allow-unpriced, it is asked again",
-}
 
 
 def errors_cell(count: int) -> Text:

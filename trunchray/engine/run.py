@@ -15,6 +15,7 @@ from typing import Protocol
 
 from trunchray.adapters.lease import HeldLease
 from trunchray.adapters.runs import RunFolder
+from trunchray.core.closing import FORESEEN, remedy
 from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Finished, Instruction, Ledger, Lost, Stop
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Receipt
@@ -54,7 +55,7 @@ class Pool(Protocol):
         """
         ...
 
-    def progress(self) -> dict[str, tuple[Counts, int]]:
+    def progress(self) -> dict[str, InHand]:
         """For each shard in work its rows so far and its trials in flight; may be some seconds old."""
         ...
 
@@ -278,18 +279,11 @@ class Run:
             if one.closed:
                 ledger.handle(Close(name, one.closed))
         for name, reason in ledger.closed.items():
-            if name not in self._closed and reason in BLOCKING:
-                error = (standing[name].error if name in standing else None) or reason
+            if name not in self._closed and reason not in FORESEEN:
+                error = (standing[name].error if name in standing and reason in BLOCKING else None) or reason
                 why = error if error.startswith(reason) else f"{reason} ({error})"
                 self._observer.warn(
-                    f"model {name!r} is not asked any more: {why}; its trials stay owed, and the same command asks it "
-                    "again"
-                )
-            elif name not in self._closed and reason == "uncounted":
-                self._observer.warn(
-                    f"model {name!r} is not asked any more: its provider does not say how many tokens answers took, "
-                    "so the budget cannot bound it; its trials stay owed. Run it without a budget, or give "
-                    "--allow-unpriced, which counts such answers as free"
+                    f"model {name!r} is not asked any more: {why}; its trials stay owed, and {remedy(reason)}"
                 )
         self._closed |= ledger.closed
 

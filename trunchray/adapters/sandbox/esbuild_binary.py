@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import platform
 import shutil
-import subprocess
 from pathlib import Path
 
+from trunchray.adapters.fetched import fetched_once, why_failed
 from trunchray.adapters.sandbox.deno import HOSTS, binary, install_environment
-from trunchray.adapters.scratch import scratch
-from trunchray.adapters.user_cache import cache_directory
 from trunchray.errors import UsageError
 
 ESBUILD_VERSION = "0.28.2"
@@ -26,39 +24,21 @@ def esbuild_binary() -> Path:
     Raises:
         UsageError: it is not, and cannot be fetched.
     """
-    cache = cache_directory()
-    target = cache / f"esbuild-{ESBUILD_VERSION}-{platform.system()}-{platform.machine()}".lower()
-    if target.is_file():
-        return target
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with scratch(cache) as folder:
-            # A rename is atomic: of two processes that fetch at once, one replaces the other's equal file.
-            _fetched(folder).replace(target)
-    except OSError as e:
-        raise UsageError(f"cannot write to the cache {cache} ({e}); set TRUNCHRAY_CACHE to another directory") from e
-    return target
+    name = f"esbuild-{ESBUILD_VERSION}-{platform.system()}-{platform.machine()}".lower()
+    return fetched_once(name, _fetched)
 
 
 def _fetched(folder: Path) -> Path:
     for name in ("package.json", "deno.lock"):
         shutil.copyfile(HOSTS / "esbuild" / name, folder / name)
-    try:
-        done = subprocess.run(
-            [binary(), "install", "--quiet", "--frozen", "--node-modules-dir=auto"],
-            cwd=folder,
-            env=install_environment(folder / "deno"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIME_LIMIT,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as e:
-        raise UsageError(_advice(f"no answer within {_TIME_LIMIT} s")) from e
-    if done.returncode != 0:
-        raise UsageError(_advice(done.stderr.strip()[-1000:]))
+    reason = why_failed(
+        [binary(), "install", "--quiet", "--frozen", "--node-modules-dir=auto"],
+        seconds=_TIME_LIMIT,
+        cwd=folder,
+        env=install_environment(folder / "deno"),
+    )
+    if reason:
+        raise UsageError(_advice(reason))
     found = list(folder.glob("node_modules/.deno/@esbuild+*/node_modules/@esbuild/*/bin/esbuild"))
     if not found:
         raise UsageError(f"esbuild {ESBUILD_VERSION} does not exist for {platform.system()} {platform.machine()}")
