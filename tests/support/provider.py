@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
@@ -14,11 +15,16 @@ from trunchray.adapters.models.rate_limit import Limiter
 
 
 class CountingProvider:
-    """An OpenAI-compatible server in a thread of its own; answers each prompt with itself after `latency` seconds."""
+    """An OpenAI-compatible server in a thread of its own; answers each prompt with itself after `latency` seconds.
 
-    def __init__(self, latency: float = 0.0) -> None:
-        self.latency = latency
+    `answer` makes another answer, of the model's name and the prompt.
+    """
+
+    def __init__(self, latency: float = 0.0, answer: Callable[[str, str], str] = lambda _, prompt: prompt) -> None:
+        self.latency, self._text = latency, answer
         self.asked: Counter[str] = Counter()
+        self.asked_of: Counter[tuple[str, str]] = Counter()
+        """By model and prompt."""
         self.answered: Counter[str] = Counter()
         self.headers: list[dict[str, str]] = []
         self.most_at_once = 0
@@ -65,6 +71,7 @@ class CountingProvider:
         body: dict[str, Any] = await request.json()
         prompt = body["messages"][-1]["content"]
         self.asked[prompt] += 1
+        self.asked_of[body["model"], prompt] += 1
         self.headers.append(dict(request.headers))
         if self.limiter and self.limiter.refuses()[0]:
             return web.json_response({"error": {"message": "slow down"}}, status=429)
@@ -79,11 +86,12 @@ class CountingProvider:
         if status := self.failing.get(prompt):
             return web.json_response({"error": {"message": "no"}}, status=status, headers=self.sends)
         self.answered[prompt] += 1
+        text = self._text(body["model"], prompt)
         return web.json_response(
             {
                 "id": "r",
                 "model": "counting",
-                "choices": [{"message": {"role": "assistant", "content": prompt}, "finish_reason": "stop"}],
+                "choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
                 "usage": {"prompt_tokens": 7, "completion_tokens": 3} if self.counts else None,
             },
             headers=self.sends,

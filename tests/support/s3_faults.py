@@ -22,6 +22,7 @@ from yarl import URL
 Kind = Literal[
     "slow down",
     "internal error",
+    "slow",
     "conflict",
     "denied",
     "expired token",
@@ -41,6 +42,8 @@ Kind = Literal[
 
 PASSING: list[Kind] = ["slow down", "internal error", "cut", "cut after", "error after", "torn download"]
 """What happens on a bad day."""
+SLOW = 3.0
+"""Seconds that a slow answer takes longer."""
 
 _REFUSALS = {
     "slow down": (503, "SlowDown", "Please reduce your request rate."),
@@ -177,6 +180,8 @@ class FaultyStore:
         body = await request.read()
         if fault and fault.before:
             await asyncio.to_thread(fault.before)
+        if kind == "slow":
+            await asyncio.sleep(SLOW)
         if kind in _REFUSALS:
             return _refusal(*_REFUSALS[kind])
         match kind:
