@@ -94,7 +94,7 @@ def test_a_new_benchmark_runs(tmp_path: Path):
     release = compile_to(tmp_path / "my-benchmark", str(tmp_path / "releases"))
     assert "return-window" in {entry.id for entry in release.release.evals}
     (tmp_path / "run.yaml").write_text(block("yaml", "models:"), encoding="utf-8")
-    config = read_run_config(tmp_path / "run.yaml")
+    config = read_run_config(str(tmp_path / "run.yaml"))
     agents = build_agents(config.models, {}, limits=SomeLimits(), release_limits=Limits())
     assert [agent.model for agent in agents] == ["openai/gpt-4o-mini", "vllm/llama-3.1-8b"]
 

@@ -25,7 +25,7 @@ def read(folder: Path, models: str, shared: str = SHARED) -> RunConfig:
     (folder / "shared").mkdir(exist_ok=True)
     (folder / "shared" / "m.yaml").write_text(shared, encoding="utf-8")
     (folder / "run.yaml").write_text(f"release: r\nmodels:\n{models}", encoding="utf-8")
-    return read_run_config(folder / "run.yaml")
+    return read_run_config(str(folder / "run.yaml"))
 
 
 def refused(folder: Path, models: str, shared: str = SHARED) -> str:
@@ -96,19 +96,19 @@ def test_models_alone(tmp_path: Path):
     """A file of models can be read by itself, and so can the models of a run config."""
     read(tmp_path, "- include: shared/m.yaml")
     named = ["a", "b", "openai/gpt-4o-mini"]
-    assert [model.label for model in read_models(tmp_path / "run.yaml")] == named
-    assert [model.label for model in read_models(tmp_path / "shared" / "m.yaml")] == named
+    assert [model.label for model in read_models(str(tmp_path / "run.yaml"))] == named
+    assert [model.label for model in read_models(str(tmp_path / "shared" / "m.yaml"))] == named
     (tmp_path / "none.yaml").write_text("models: []")
     with pytest.raises(UsageError, match="name at least one model"):
-        read_models(tmp_path / "none.yaml")
+        read_models(str(tmp_path / "none.yaml"))
 
 
 @pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)
 def test_the_ready_ones(path: Path, tmp_path: Path):
     """Each file stands on its own and can be included; what they cost is known but where it is yours to say."""
     (tmp_path / "run.yaml").write_text(f"release: r\nmodels: [{{include: {path}}}]\n", encoding="utf-8")
-    models = read_models(path)
-    assert read_run_config(tmp_path / "run.yaml").models == models
+    models = read_models(str(path))
+    assert read_run_config(str(tmp_path / "run.yaml")).models == models
     agents = build_agents(models, {}, limits=SomeLimits(), release_limits=Limits())
     assert all(agent.price for agent in agents) or path.stem == "openrouter"
     assert all(agent.api_key_env for agent in agents) or path.stem == "local"

@@ -18,7 +18,7 @@ ECHO = "{id: mock/echo}"
 
 def read(folder: Path, content: str) -> RunConfig:
     (folder / "run.yaml").write_text(content, encoding="utf-8")
-    return read_run_config(folder / "run.yaml")
+    return read_run_config(str(folder / "run.yaml"))
 
 
 def read_model(folder: Path, fields: str) -> ModelConfig:
@@ -438,7 +438,7 @@ def test_models_share_a_named_quota(tmp_path: Path):
     (tmp_path / "run.yaml").write_text(
         QUOTAS + "- {id: openai/x, quota: main}\n- {id: openai/y, pacing: {tokens_per_minute: 5}, limits: {wall: 9}}"
     )
-    config = read_run_config(tmp_path / "run.yaml")
+    config = read_run_config(str(tmp_path / "run.yaml"))
     shared, own = build_agents(config.models, {}, limits=SomeLimits(), release_limits=Limits(), quotas=config.quotas)
     assert shared.quota == Quota(name="main", requests_per_minute=600, max_in_flight=9)
     assert (own.quota, own.pacing.tokens_per_minute, own.limits.wall) == (None, 5, 9)

@@ -42,7 +42,7 @@ def written(folder: Path, content: str | bytes) -> Path:
 )
 def test_what_a_file_says(content: str, value: object, tmp_path: Path):
     """A file means what its JSON would mean."""
-    assert read_yaml(written(tmp_path, content)).value == value
+    assert read_yaml(str(written(tmp_path, content))).value == value
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_what_a_file_may_not_say(content: str | bytes, message: str, tmp_path: P
     """Each refusal names the file, the line and the value; nothing is silently taken one way or the other."""
     path = written(tmp_path, content)
     with pytest.raises(UsageError) as refused:
-        read_yaml(path)
+        read_yaml(str(path))
     assert message in str(refused.value)
     assert str(path) in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -89,14 +89,14 @@ def test_what_a_file_may_not_say(content: str | bytes, message: str, tmp_path: P
 def test_files_that_cannot_be_read(tmp_path: Path):
     """A missing file and a folder are named."""
     with pytest.raises(UsageError, match=r"no such file: '.*nope\.yaml'"):
-        read_yaml(tmp_path / "nope.yaml")
+        read_yaml(str(tmp_path / "nope.yaml"))
     with pytest.raises(UsageError, match=r"cannot read '.*': Is a directory"):
-        read_yaml(tmp_path)
+        read_yaml(str(tmp_path))
 
 
 def test_values_have_places(tmp_path: Path):
     """A location leads to the line of its key or entry, or of the innermost one around it."""
-    file = read_yaml(written(tmp_path, "a:\n  - b: 1\n    c:\n      d: 2\ne: 3"))
+    file = read_yaml(str(written(tmp_path, "a:\n  - b: 1\n    c:\n      d: 2\ne: 3")))
     name = str(tmp_path / "c.yaml")
     assert file.place(["a", 0, "c", "d"]) == f"{name}:4"
     assert file.place(["a", 0, "c", "missing"]) == f"{name}:3"

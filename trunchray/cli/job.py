@@ -133,7 +133,7 @@ def prepare(
 
 def _config(target: str, models: Sequence[str]) -> RunConfig:
     if target.endswith((".yaml", ".yml")):
-        config = read_run_config(Path(target))
+        config = read_run_config(target)
         return config.model_copy(update={"models": chosen(config.models, models) if models else config.models})
     if not (target and models):
         raise UsageError(f"which models? Name them with --model, or give a run config instead of {target!r}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -36,7 +35,7 @@ def _group() -> None:
 
 
 def check(
-    config: Annotated[Path, typer.Argument(metavar="CONFIG", help="A run config, or a file of models (YAML).")],
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A run config, or a file of models (YAML).")],
     model: Annotated[
         list[str] | None, typer.Option("--model", metavar="ID", help="Only these of its models, by name or id.")
     ] = None,

@@ -70,7 +70,7 @@ def mock_server(
     for name, file in (("replay", replay), ("script", script)):
         if model == f"mock/{name}" and file is None:
             raise UsageError(f"{model} needs --{name} FILE")
-    scripted = read_yaml(script) if script else None
+    scripted = read_yaml(str(script)) if script else None
     settings = {
         "replay": str(replay) if replay else None,
         "script": scripted.value if scripted else (),

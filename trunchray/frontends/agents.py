@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TypeVar
 
+from trunchray.adapters.location import read_file
 from trunchray.adapters.models.providers import is_mock, list_price
 from trunchray.adapters.models.replay import load_replay
 from trunchray.core.agent import Limits, Mock, ModelAgent, Quota
@@ -19,13 +19,13 @@ Shape = TypeVar("Shape", bound=Frozen)
 
 
 def read_recorded(models: Sequence[ModelConfig]) -> dict[str, bytes]:
-    """The files of recorded outputs that the models name, by path.
+    """The files of recorded outputs that the models name, by path or URI.
 
     Raises:
         UsageError: a file cannot be read or used.
     """
     paths = [model.mock.replay for model in models if model.mock and model.mock.replay]
-    return {path: _recorded(Path(path)) for path in paths}
+    return {path: _recorded(path) for path in paths}
 
 
 def build_agents(
@@ -91,10 +91,7 @@ def _mock(config: MockConfig, recorded: Mapping[str, bytes]) -> Mock:
     return Mock(replay=replay, script=config.script, latency=config.latency, faults=config.faults, seed=config.seed)
 
 
-def _recorded(path: Path) -> bytes:
-    try:
-        content = path.read_bytes()
-    except OSError as e:
-        raise UsageError(f"cannot read the recorded outputs {str(path)!r}: {e.strerror}") from e
-    load_replay(content, str(path))
+def _recorded(location: str) -> bytes:
+    content = read_file(location, what="the recorded outputs")
+    load_replay(content, location)
     return content

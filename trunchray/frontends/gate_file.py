@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pydantic import JsonValue
@@ -30,7 +29,7 @@ def read_gate(allow: Sequence[str]) -> Gate:
     files = [value for value in allow if _is_file(value)]
     if len(files) > 1:
         raise UsageError(f"--allow names {len(files)} files, {', '.join(files)}; give one")
-    file = read_yaml(Path(files[0])) if files else None
+    file = read_yaml(files[0]) if files else None
     content = _content(file)
     for value in allow:
         if not _is_file(value):
@@ -52,7 +51,7 @@ def _content(file: YamlFile | None) -> dict[str, JsonValue]:
     if file is None:
         return {}
     if not isinstance(file.value, dict):
-        raise UsageError(f"{file.path}: a gate is a mapping with the keys overall, each and evals")
+        raise UsageError(f"{file.where}: a gate is a mapping with the keys overall, each and evals")
     return dict(file.value)
 
 

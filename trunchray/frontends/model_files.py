@@ -7,10 +7,9 @@ includes them before anything is checked, so that they mean the same and are ref
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
-from trunchray.adapters.local_path import local_path
+from trunchray.adapters.location import absolute, beside
 from trunchray.core.names import nearest
 from trunchray.errors import UsageError
 from trunchray.frontends.yaml_file import YamlFile, read_yaml
@@ -58,7 +57,7 @@ def _included(file: YamlFile, index: int, entry: dict[str, Any]) -> tuple[YamlFi
             raise UsageError(f"{where}: models[{index}].{key}: unknown key beside include{nearest(key, _KEYS)}")
     if not isinstance(entry["include"], str):
         raise UsageError(f"{where}: models[{index}].include: must be the path of a file (got {entry['include']!r})")
-    source = read_yaml(file.path.parent / local_path(entry["include"]))
+    source = read_yaml(beside(file.where, entry["include"]))
     models = _models(source)
     wanted = entry.get("only")
     if wanted is None:
@@ -69,7 +68,7 @@ def _included(file: YamlFile, index: int, entry: dict[str, Any]) -> tuple[YamlFi
     for name in wanted:
         if not any(name in own for own in names):
             known = nearest(name, [name for own in names for name in own])
-            raise UsageError(f"{where}: models[{index}].only: {source.path} has no model {name!r}{known}")
+            raise UsageError(f"{where}: models[{index}].only: {source.where} has no model {name!r}{known}")
     return source, {place: model for place, model in enumerate(models) if set(names[place]) & set(wanted)}
 
 
@@ -84,17 +83,17 @@ def _models(source: YamlFile) -> list[Any]:
     content = source.value
     models = content.get("models") if isinstance(content, dict) else None
     if not isinstance(content, dict) or not isinstance(models, list) or len(content) > 1:
-        raise UsageError(f"{source.path}: a file of models is a mapping with the one key models, a list")
+        raise UsageError(f"{source.where}: a file of models is a mapping with the one key models, a list")
     for place, model in enumerate(models):
         if _includes(model):
             raise UsageError(f"{source.place(['models', place])}: models[{place}]: an included file includes no others")
-    return [_located(model, source.path.parent) for model in models]
+    return [_located(model, source.where) for model in models]
 
 
-def _located(model: Any, folder: Path) -> Any:
+def _located(model: Any, file: str) -> Any:
     """The entry with its recorded outputs named from where its own file stands."""
     mock = model.get("mock") if isinstance(model, dict) else None
     replay = mock.get("replay") if isinstance(mock, dict) else None
     if not isinstance(mock, dict) or not isinstance(replay, str):
         return model
-    return model | {"mock": mock | {"replay": str((folder / local_path(replay)).absolute())}}
+    return model | {"mock": mock | {"replay": absolute(beside(file, replay))}}

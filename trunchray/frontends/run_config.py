@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from trunchray.adapters.local_path import local_path
+from trunchray.adapters.location import beside
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Budget
 from trunchray.core.frozen import Frozen
@@ -84,36 +83,36 @@ class RunConfig(Frozen):
         return self
 
 
-def read_run_config(path: Path) -> RunConfig:
-    """Read and check a run config. The locations in the returned one do not depend on where the file stands.
+def read_run_config(location: str) -> RunConfig:
+    """Read and check the run config at a path or URI. Locations in the returned one do not depend on where it stands.
 
     Raises:
         UsageError: the file cannot be read, is not YAML, or says something impossible; with file, line and value.
     """
-    file = read_yaml(path)
+    file = read_yaml(location)
     if not isinstance(file.value, dict):
-        raise UsageError(f"{path}: a run config is a mapping with the keys release and models")
-    return _located(validated(RunConfig, *with_included(file, file.value)), path.parent)
+        raise UsageError(f"{location}: a run config is a mapping with the keys release and models")
+    return _located(validated(RunConfig, *with_included(file, file.value)), location)
 
 
-def read_models(path: Path) -> tuple[ModelConfig, ...]:
+def read_models(location: str) -> tuple[ModelConfig, ...]:
     """The models of a run config, or of a file of models that run configs include.
 
     Raises:
         UsageError: as `read_run_config`.
     """
-    file = read_yaml(path)
+    file = read_yaml(location)
     if not isinstance(file.value, dict) or set(file.value) != {"models"}:
-        return read_run_config(path).models
+        return read_run_config(location).models
     config = validated(RunConfig, *with_included(file, {"release": ".", **file.value}))
-    return _located(config, path.parent).models
+    return _located(config, location).models
 
 
-def _located(config: RunConfig, folder: Path) -> RunConfig:
-    """The config with every path in it taken from `folder`."""
+def _located(config: RunConfig, file: str) -> RunConfig:
+    """The config with every path in it taken from where its file stands."""
 
     def at(location: str) -> str:
-        return location if "://" in location else str(folder / local_path(location))
+        return beside(file, location)
 
     models = [
         model.model_copy(update={"mock": model.mock.model_copy(update={"replay": at(model.mock.replay)})})

@@ -6,13 +6,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import yaml
 from pydantic import JsonValue
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
+from trunchray.adapters.location import read_file
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
 
@@ -33,12 +33,13 @@ _KINDS = {_TAG + "int": "an integer", _TAG + "float": "a number", _TAG + "bool":
 class YamlFile:
     """What a file says. `value` has only JSON's types."""
 
-    path: Path
+    where: str
+    """Its path or URI."""
     value: JsonValue
     _root: Node | None
 
     def place(self, location: Sequence[int | str]) -> str:
-        """`<path>:<line>` of a location: of its key, or of its entry in a list, or of the innermost one around it."""
+        """`<where>:<line>` of a location: of its key, or of its entry in a list, or of the innermost one around it."""
         node = self._root
         line = 1
         for part in location:
@@ -47,36 +48,28 @@ class YamlFile:
                 break
             place, node = found
             line = _line(place)
-        return f"{self.path}:{line}"
+        return f"{self.where}:{line}"
 
 
-def read_yaml(path: Path) -> YamlFile:
-    """Read one document.
+def read_yaml(location: str) -> YamlFile:
+    """Read one document, from a path on this machine or the URI of an object.
 
     Raises:
         UsageError: the file cannot be read, is not YAML, or says something that JSON cannot.
     """
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise UsageError(f"cannot read {str(path)!r}: it is larger than {MAX_BYTES // 2**20} MiB")
-        text = content.decode("utf-8-sig").replace("\r\n", "\n")
+        text = read_file(location, most=MAX_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
         loader = _Loader(text)
         root = loader.get_single_node()
         if root is not None:
-            _Check(path, loader).weigh(root)
-        return YamlFile(path, loader.construct_document(root) if root is not None else None, root)
-    except FileNotFoundError:
-        raise UsageError(f"no such file: {str(path)!r}") from None
-    except OSError as e:
-        raise UsageError(f"cannot read {str(path)!r}: {e.strerror}") from e
+            _Check(location, loader).weigh(root)
+        return YamlFile(location, loader.construct_document(root) if root is not None else None, root)
     except UnicodeDecodeError as e:
-        raise UsageError(f"cannot read {str(path)!r}: it is not UTF-8 text ({e.reason} at byte {e.start})") from e
+        raise UsageError(f"cannot read {location!r}: it is not UTF-8 text ({e.reason} at byte {e.start})") from e
     except RecursionError as e:
-        raise UsageError(f"{path}: is nested too deeply") from e
+        raise UsageError(f"{location}: is nested too deeply") from e
     except yaml.YAMLError as e:
-        raise UsageError(_not_yaml(path, e)) from e
+        raise UsageError(_not_yaml(location, e)) from e
 
 
 class _Loader(yaml.SafeLoader):
@@ -106,8 +99,8 @@ _Loader.add_implicit_resolver(_TAG + "float", re.compile(r"^[-+]?[0-9]+[eE][-+]?
 class _Check:
     """Refuses what a config cannot mean, before anything is made of it."""
 
-    def __init__(self, path: Path, loader: _Loader) -> None:
-        self._path, self._loader = path, loader
+    def __init__(self, location: str, loader: _Loader) -> None:
+        self._location, self._loader = location, loader
         self._weights: dict[Node, int | None] = {}
 
     def weigh(self, node: Node) -> int:
@@ -164,7 +157,7 @@ class _Check:
             raise self._refused(node, f"{excerpt(node.value, 40)} is too large; integers go up to {MAX_INTEGER}")
 
     def _refused(self, node: Node, reason: str) -> UsageError:
-        return UsageError(f"{self._path}:{_line(node)}: {reason}")
+        return UsageError(f"{self._location}:{_line(node)}: {reason}")
 
 
 def _sources(node: Node) -> list[Any]:
@@ -188,8 +181,8 @@ def _line(node: Node) -> int:
     return mark.line + 1
 
 
-def _not_yaml(path: Path, error: yaml.YAMLError) -> str:
+def _not_yaml(location: str, error: yaml.YAMLError) -> str:
     mark: Any = getattr(error, "problem_mark", None)
     problem = str(getattr(error, "problem", None) or " ".join(str(error).split()))
     hint = "; indent with spaces, not tabs" if "'\\t'" in problem else ""
-    return f"{path}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}{hint}"
+    return f"{location}{f':{mark.line + 1}' if mark else ''}: not YAML: {problem}{hint}"

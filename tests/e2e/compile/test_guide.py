@@ -53,7 +53,7 @@ def test_the_examples_compile(stored: StoredRelease):
 def test_the_run_config_is_read(tmp_path: Path):
     """The run config on the page about them is one, and shows the defaults where it says so."""
     (tmp_path / "run.yaml").write_text(RUN, encoding="utf-8")
-    config = read_run_config(tmp_path / "run.yaml")
+    config = read_run_config(str(tmp_path / "run.yaml"))
     assert set(RunConfig.model_fields) == config.model_fields_set
     for name in ("attempts", "limits", "seed", "shard_size", "pool", "confirm_above", "max_error_share", "sandbox"):
         assert getattr(config, name) == RunConfig.model_fields[name].default
