@@ -3,7 +3,7 @@ from __future__ import annotations
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.budget import Spend
 from trunchray.core.plan import make_plan
-from trunchray.core.receipt import Counts, Mark, Marks, Receipt
+from trunchray.core.receipt import Counts, InHand, Mark, Marks, Receipt
 from trunchray.core.run import RunSpec
 from trunchray.engine.progress import Progress
 
@@ -20,7 +20,7 @@ def test_committed_rows_and_rows_in_hand_add_up():
     """Each shard is counted once: from its receipt when it is committed, else from its worker."""
     first, second, *_ = [shard.id for shard in PLAN.shards if shard.agent.name == "a"]
     progress = Progress(PLAN, {first: receipt(first, passed=4, error=1, tokens=50)})
-    snapshot = progress.snapshot({second: (Counts(failed=2), 3)})
+    snapshot = progress.snapshot({second: InHand(Counts(failed=2), 3)})
     a, b = snapshot.agents
     assert (a.planned, a.counts, a.in_flight) == (12, Counts(passed=4, failed=2, error=1, tokens=50), 3)
     assert (b.planned, b.counts, b.in_flight) == (12, Counts(), 0)
@@ -34,7 +34,7 @@ def test_rows_of_a_shard_that_ended_early_count_until_it_is_in_work_again():
     shard = PLAN.shards[0].id
     progress = Progress(PLAN, {shard: receipt(shard, passed=3, cost=30, missing=2)})
     assert (progress.counted, progress.held, progress.snapshot({}).rows) == (3, 0, 3)
-    assert progress.snapshot({shard: (Counts(passed=4, cost=40), 1)}).spent.cost == 40
+    assert progress.snapshot({shard: InHand(Counts(passed=4, cost=40), 1)}).spent.cost == 40
     progress.settle(receipt(shard, passed=5, cost=50))
     assert (progress.counted, progress.snapshot({}).rows, progress.snapshot({}).spent.cost) == (5, 5, 50)
 
@@ -46,7 +46,7 @@ def test_rows_known_to_be_stored_are_held_until_their_shard_is_in_work():
     progress = Progress(PLAN, {second: receipt(second, passed=5, cost=50)}, stored)
     assert (progress.counted, progress.held) == (5, 2)
     assert progress.snapshot({}).spent.cost == 70
-    assert progress.snapshot({first: (Counts(passed=3, cost=30), 1)}).spent.cost == 80
+    assert progress.snapshot({first: InHand(Counts(passed=3, cost=30), 1)}).spent.cost == 80
 
 
 def test_commits_of_another_plan_are_left_out():

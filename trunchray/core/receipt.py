@@ -60,6 +60,17 @@ class Counts(Frozen):
     def __add__(self, other: Counts) -> Counts:
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in Counts.model_fields})
 
+    def __sub__(self, other: Counts) -> Counts:
+        return Counts(**{name: getattr(self, name) - getattr(other, name) for name in Counts.model_fields})
+
+
+class InHand(NamedTuple):
+    """What a worker has of a shard: its rows, its trials in flight, and how many of the rows it asks for once more."""
+
+    counts: Counts
+    in_flight: int = 0
+    again: int = 0
+
 
 @dataclass(slots=True)
 class Marks:

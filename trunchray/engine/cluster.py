@@ -29,7 +29,7 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
-from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.receipt import InHand, Receipt
 from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Standing
@@ -70,7 +70,7 @@ class _Actor:
         except Exception as e:
             return "worker", f"{type(e).__name__}: {e}"
 
-    async def progress(self) -> tuple[str, dict[str, tuple[Counts, int]]]:
+    async def progress(self) -> tuple[str, dict[str, InHand]]:
         """The address of its node, and how far its shards are."""
         return ray.util.get_node_ip_address(), (await self._worker()).progress()
 
@@ -99,7 +99,7 @@ class _Seat:
 
     actor: Any
     out: dict[Any, Dispatch] = field(default_factory=dict[Any, Dispatch])
-    progress: dict[str, tuple[Counts, int]] = field(default_factory=dict[str, tuple[Counts, int]])
+    progress: dict[str, InHand] = field(default_factory=dict[str, InHand])
     node: str | None = None
     """None until it first answered."""
     probe: Any = None
@@ -170,7 +170,7 @@ class RayPool:
             self._events.extend(self._collect(ref) for ref in ready)
         return self._events.popleft() if self._events else None
 
-    def progress(self) -> dict[str, tuple[Counts, int]]:
+    def progress(self) -> dict[str, InHand]:
         shards = {work.shard for seat in self._seats for work in seat.out.values()}
         known = [item for seat in self._seats for item in seat.progress.items()]
         return {shard: counts for shard, counts in known if shard in shards}

@@ -24,7 +24,7 @@ from trunchray.core.report import Report
 from trunchray.core.run import RunSpec, extend
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
-from trunchray.engine.progress import Snapshot
+from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.spending import Balance, Spending, estimate
 from trunchray.errors import ReleaseError, UsageError
@@ -53,6 +53,8 @@ class Launch:
     """The store of answers that need not be asked for again."""
     spending: Spending = field(default_factory=Spending)
     """What the run may cost."""
+    command: str = ""
+    """How to give the command again, for those who look on; it holds no credential."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -102,6 +104,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             stop=how.stop,
             stored=balance.stored,
             closed=balance.closed(wanted),
+            terms=Terms(how.spending.whole, how.spending.each, how.command),
         )()
     finally:
         lease.release()
@@ -150,15 +153,32 @@ def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
         ReleaseError: its release is gone or damaged.
     """
     folder = RunFolder(run_uri)
-    spec = folder.spec()
-    if spec is None:
-        runs = [name for name in folder.store.names() if folder.store.exists(f"{name}/run.json")]
-        known = f"the runs in it are {', '.join(runs)}" if runs else "give the folder <out>/<run id>"
-        raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; {known}")
+    return folder, stored_plan(stored_spec(folder))
+
+
+def stored_spec(folder: RunFolder) -> RunSpec:
+    """The question of a stored run.
+
+    Raises:
+        UsageError: there is no run.
+    """
+    if spec := folder.spec():
+        return spec
+    runs = [name for name in folder.store.names() if folder.store.exists(f"{name}/run.json")]
+    known = f"the runs in it are {', '.join(runs)}" if runs else "give the folder <out>/<run id>"
+    raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; {known}")
+
+
+def stored_plan(spec: RunSpec) -> Plan:
+    """The plan of a stored run.
+
+    Raises:
+        ReleaseError: its release is gone or damaged.
+    """
     try:
         release = open_release(spec.release)
         cases = release.cases()
-        return folder, make_plan(spec, cases.index, release.sources(cases))
+        return make_plan(spec, cases.index, release.sources(cases))
     except ReleaseError as e:
         raise ReleaseError(
             f"the release of run {spec.run_id!r} cannot be read: {e}. "

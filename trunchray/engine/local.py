@@ -14,7 +14,7 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
-from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.receipt import InHand, Receipt
 from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Standing
@@ -65,7 +65,7 @@ class LocalPool:
             raise event
         return event
 
-    def progress(self) -> dict[str, tuple[Counts, int]]:
+    def progress(self) -> dict[str, InHand]:
         return self._worker.progress()
 
     def standing(self) -> dict[str, Standing]:

@@ -18,12 +18,13 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.core.closing import FORESEEN, remedy
 from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Finished, Instruction, Ledger, Lost, Stop
 from trunchray.core.plan import Plan
-from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.receipt import Counts, InHand, Receipt
 from trunchray.core.report import Report
 from trunchray.core.trial import BLOCKING
 from trunchray.engine.aggregate import aggregate, counting_commits, publish
 from trunchray.engine.governor import Standing
-from trunchray.engine.progress import NodeStanding, Progress, Snapshot
+from trunchray.engine.progress import NodeStanding, Progress, Snapshot, Terms
+from trunchray.engine.rates import Rates
 from trunchray.errors import Interrupted
 
 TICK = 0.5
@@ -56,7 +57,7 @@ class Pool(Protocol):
         ...
 
     def progress(self) -> dict[str, InHand]:
-        """For each shard in work its rows so far and its trials in flight; may be some seconds old."""
+        """For each shard in work what its worker has of it; may be some seconds old."""
         ...
 
     def standing(self) -> dict[str, Standing]:
@@ -100,8 +101,8 @@ class Run:
 
     `wanted` names the agents to run; others of the plan are only reported. Setting `stop` ends the run early: what is
     finished is kept, and the same command goes on from there. `stored` counts, by shard, rows that are known to be
-    stored without a commit. Of the `closed` agents nothing is run, for the reason given. `clock` counts seconds from
-    anywhere.
+    stored without a commit. Of the `closed` agents nothing is run, for the reason given. `terms` are for those who look
+    on. `clock` counts seconds from anywhere.
     """
 
     def __init__(
@@ -116,13 +117,15 @@ class Run:
         stop: Flag,
         stored: Mapping[str, Counts] | None = None,
         closed: Mapping[str, str] | None = None,
+        terms: Terms | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._folder, self._lease = plan, folder, lease
         self._open_pool, self._observer = open_pool, observer
-        self._may_run = {shard.id for shard in plan.shards if shard.agent.name in wanted}
+        self._may_run = {shard.id for shard in plan.shards if shard.agent.name in set(wanted).difference(closed or ())}
         self._stop, self._clock = stop, clock
-        self._progress = Progress(plan, {})
+        self._progress, self._rates, self._terms = Progress(plan, {}), Rates(), terms or Terms()
+        self._standing: Mapping[str, Standing] = {}
         self._warned: set[str] = set()
         self._closed, self._stored = dict(closed or {}), stored or {}
         self._look_due = self._snapshot_due = float("-inf")
@@ -140,7 +143,7 @@ class Run:
             if receipt.counts.retryable and not receipt.missing and shard in self._may_run
         }
         self._say_what_is_there(commits, again)
-        self._run({shard: receipt for shard, receipt in commits.items() if shard not in again})
+        self._run(commits, again)
         if self._stop.is_set():
             return self._stopped_report()
         result = aggregate(self._plan, self._folder, closed=self._closed, stop=self._stop)
@@ -148,7 +151,9 @@ class Run:
             self._repair(result.damaged)
             result = aggregate(self._plan, self._folder, closed=self._closed, stop=self._stop)
         self._lease.check()
-        return publish(result.report, self._folder)
+        report = publish(result.report, self._folder)
+        self._conclude()
+        return report
 
     def _say_what_is_there(self, commits: Mapping[str, Receipt], again: Collection[str]) -> None:
         found = Progress(self._plan, commits).snapshot({})
@@ -161,6 +166,8 @@ class Run:
         rows, held, planned = self._progress.counted, self._progress.held, self._plan.trials
         if held:
             self._observer.note(f"{held:,} more trials are finished and stored; they count when the run goes on")
+        self._lease.check()
+        self._conclude()
         if rows > COUNTED_WHEN_STOPPED:
             raise Interrupted(
                 f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
@@ -169,21 +176,30 @@ class Run:
         result = aggregate(self._plan, self._folder, missing="cancelled", closed=self._closed)
         return publish(result.report, self._folder)
 
-    def _run(self, committed: Mapping[str, Receipt]) -> None:
-        """Run the wanted shards that are not among the committed ones, or not whole there."""
-        self._progress = Progress(self._plan, committed, self._stored)
+    def _run(self, committed: Mapping[str, Receipt], again: Collection[str] = ()) -> None:
+        """Run the wanted shards that are not among the committed ones, not whole there, or asked `again`."""
         owed = [
             (shard.id, shard.agent.name)
             for shard in self._plan.shards
-            if (shard.id not in committed or committed[shard.id].missing)
+            if (shard.id not in committed or committed[shard.id].missing or shard.id in again)
             and shard.id in self._may_run
             and shard.agent.name not in self._closed
         ]
+        self._progress = Progress(self._plan, committed, self._stored, [shard for shard, _ in owed], self._terms)
         if owed and not self._stop.is_set():
             self._dispatch(owed)
         elif self._closed:
-            closed = {name: Standing(permits=0, closed=reason) for name, reason in self._closed.items()}
-            self._show(self._progress.snapshot({}, closed, datetime.now(UTC)), store=True)
+            self._show(self._at_rest(), store=True)
+
+    def _at_rest(self) -> Snapshot:
+        """The run without anybody at work."""
+        closed = {name: Standing(permits=0, closed=reason) for name, reason in self._closed.items()}
+        standing = closed | {name: one for name, one in self._standing.items() if one.closed}
+        return self._progress.snapshot({}, standing, datetime.now(UTC))
+
+    def _conclude(self) -> None:
+        """Tell those who read the folder that nothing more comes of this command."""
+        self._folder.write_progress(self._at_rest().model_copy(update={"final": True}).model_dump(mode="json"))
 
     def _repair(self, damaged: Mapping[str, list[str]]) -> None:
         """Stored rows that are gone or damaged are owed again."""
@@ -262,9 +278,10 @@ class Run:
             return
         self._look_due = self._clock() + TICK
         self._lease.beat()
-        standing = pool.standing()
+        standing = self._standing = pool.standing()
         self._close_lanes(ledger, standing)
-        self._show(self._progress.snapshot(pool.progress(), standing, datetime.now(UTC), pool.nodes()), store=last)
+        snapshot = self._progress.snapshot(pool.progress(), standing, datetime.now(UTC), pool.nodes())
+        self._show(self._rates.told(self._clock(), snapshot), store=last)
 
     def _show(self, snapshot: Snapshot, *, store: bool) -> None:
         """Tell who looks on, and those who read the folder when that is due."""

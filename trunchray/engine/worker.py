@@ -31,7 +31,7 @@ from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
-from trunchray.core.receipt import Counts, Mark, Marks, PartRef, Receipt
+from trunchray.core.receipt import Counts, InHand, Mark, Marks, PartRef, Receipt
 from trunchray.core.trial import Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.shelf import Shelf
@@ -71,6 +71,8 @@ class _InWork:
 
     rows: Marks
     in_flight: int = 0
+    again: int = 0
+    """Rows that are asked for once more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ class Worker:
             async with Shelf(self._folder, shard_id) as shelf:
                 stored = rows.newest
                 owed = [trial for trial in shard.trials() if trial.key not in stored or stored[trial.key].retryable]
+                work.again = sum(trial.key in stored for trial in owed)
                 await self._all(self._one(trial, desk, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
@@ -149,11 +152,11 @@ class Worker:
             warnings=self._cache.warnings if self._cache else (),
         )
 
-    def progress(self) -> dict[str, tuple[Counts, int]]:
-        """For each shard in work the rows it has so far, and how many of its trials are in flight."""
+    def progress(self) -> dict[str, InHand]:
+        """For each shard in work what there is of it."""
         # Copied first: the driver may ask from another thread.
         return {
-            shard: (Counts.of(tuple(work.rows.newest.values())), work.in_flight)
+            shard: InHand(Counts.of(tuple(work.rows.newest.values())), work.in_flight, work.again)
             for shard, work in tuple(self._in_work.items())
         }
 
@@ -199,6 +202,7 @@ class Worker:
         result = await runner.grade(generation)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
+        work.again -= trial.key in work.rows.newest
         work.rows.put(trial.key, _mark(result))
 
     async def _all(self, trials: Iterable[Any]) -> None:
