@@ -70,7 +70,7 @@ class CostCheck:
         usd = together(one.usd for one in found)
         most = self._job.spending.whole.usd
         expected = usd.expected if most is None else min(usd.expected, most)
-        if self._yes or expected <= self._job.confirm_above:
+        if self._yes or expected <= self._job.config.confirm_above:
             return
         said = f"{sum(one.trials for one in found):,} trials are expected to cost {dollars(usd)}"
         if sys.stdin.isatty() and self._output.stderr.is_terminal:
@@ -80,8 +80,10 @@ class CostCheck:
                 return
             said += "; that was not confirmed"
         else:
-            said += f", more than confirm_above ({self._job.confirm_above:g}) lets a command spend unasked"
-        unasked = f"limit it with --budget-usd {self._job.confirm_above:g}, " if self._job.confirm_above else ""
+            said += f", more than confirm_above ({self._job.config.confirm_above:g}) lets a command spend unasked"
+        unasked = (
+            f"limit it with --budget-usd {self._job.config.confirm_above:g}, " if self._job.config.confirm_above else ""
+        )
         how = f"give --yes to go on, see --estimate for each model, {unasked}or raise confirm_above"
         if began:
             raise Interrupted(f"{said}. The pilot is stored and counts; {how}")

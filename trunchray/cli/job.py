@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from trunchray.adapters.releases import StoredRelease
-from trunchray.adapters.sandbox.launcher import Requirement, require
+from trunchray.adapters.sandbox.launcher import require
 from trunchray.adapters.store import Store
 from trunchray.cli.opening import is_release, release_at
 from trunchray.cli.options import writable
@@ -34,34 +34,39 @@ from trunchray.frontends.run_config import PoolName, RunConfig, read_run_config
 class Job:
     """A question, the release it is about, the files it needs, and where it runs."""
 
+    config: RunConfig
+    """What was asked for, with the options that replace parts of it."""
     spec: RunSpec
     release: StoredRelease
-    inputs: Mapping[str, bytes]
+    recorded: Mapping[str, bytes]
+    """The files of recorded outputs, by the locations that the config gives them."""
     out: str
-    pool: PoolName
-    max_error_share: float
-    require: Requirement
     cache: str | None
     spending: Spending
-    confirm_above: float
 
     @property
     def run_uri(self) -> str:
         return f"{self.out}/{self.spec.run_id}"
 
+    @property
+    def inputs(self) -> dict[str, bytes]:
+        """The files that agents need, by SHA-256."""
+        return {sha256(content): content for content in self.recorded.values()}
+
     def launch(
         self, *, observer: Observer, address: str | None, takeover: bool, stop: Flag, pilot: int | None = None
     ) -> Launch:
         """How the job is carried out; of a `pilot`, only so many trials of each model."""
-        small = pilot is not None and address is None and self.pool == "auto"
+        pool = self.config.pool
+        small = pilot is not None and address is None and pool == "auto"
         return Launch(
             self.out,
             observer,
-            pool="local" if small else self.pool,
+            pool="local" if small else pool,
             address=address,
             spending=replace(self.spending, pilot=pilot),
             takeover=takeover,
-            require=self.require,
+            require=self.config.sandbox.require,
             cache=self.cache,
             stop=stop,
         )
@@ -79,10 +84,11 @@ def prepare(
     budget: Mapping[str, float | None],
     allow_unpriced: bool,
     note: Callable[[str], None],
+    here: bool = True,
 ) -> Job:
     """Read the config, compile or open the release, and put the question together; options replace the config's.
 
-    `budget` holds the parts of the run's budget that were given as options.
+    `budget` holds the parts of the run's budget that were given as options. `here`: trials run on this machine, too.
     What can be found wrong without the release is found before it is compiled.
 
     Raises:
@@ -95,7 +101,8 @@ def prepare(
     config = _overridden(written, out=out, run_id=run_id, attempts=attempts, pool=pool, budget=most)
     recorded = read_recorded(config.models)
     place = writable(config.out or "runs")
-    require(config.sandbox.require)
+    if here:
+        require(config.sandbox.require)
     cache = Store(config.cache).uri if config.cache else None
     release = _release(config.release, place)
     agents = build_agents(
@@ -116,19 +123,7 @@ def prepare(
         seed=config.seed,
         shard_size=config.shard_size,
     )
-    inputs = {sha256(content): content for content in recorded.values()}
-    return Job(
-        spec,
-        release,
-        inputs,
-        out=Store(place).uri,
-        pool=config.pool,
-        max_error_share=config.max_error_share,
-        require=config.sandbox.require,
-        cache=cache,
-        spending=spending,
-        confirm_above=config.confirm_above,
-    )
+    return Job(config, spec, release, recorded, out=Store(place).uri, cache=cache, spending=spending)
 
 
 def _config(target: str, models: Sequence[str]) -> RunConfig:

@@ -168,7 +168,7 @@ def _drive(output: Output, job: Job, *, address: str | None, takeover: bool, pil
 
 def _judge(output: Output, driven: _Driven, job: Job) -> None:
     """Exit with 3 when trials of the models that were asked are owed, or when too many of theirs ended in errors."""
-    asked, outcome, allowed = {agent.name for agent in job.spec.agents}, driven.report, job.max_error_share
+    asked, outcome, allowed = {agent.name for agent in job.spec.agents}, driven.report, job.config.max_error_share
     models = [model for model in outcome.models if model.name in asked]
     owed, planned = (sum(getattr(model, name) for model in models) for name in ("not_run", "planned"))
     errors = sum(model.error for model in models)
