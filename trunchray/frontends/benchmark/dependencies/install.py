@@ -11,9 +11,9 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.deno import deno_version
-from trunchray.adapters.sandbox.esbuild_binary import cache_directory
 from trunchray.adapters.sandbox.npm import install_packages
 from trunchray.adapters.scratch import scratch
+from trunchray.adapters.user_cache import cache_directory
 from trunchray.core.digest import canonical, sha256
 from trunchray.core.release import Dependencies
 from trunchray.errors import AuthoringError, UsageError
