@@ -12,6 +12,29 @@ from trunchray.errors import UsageError
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout; everything else goes to stderr.")]
 RunUri = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")]
+Target = Annotated[
+    str, typer.Argument(metavar="CONFIG|RELEASE|PATH", help="A run config (YAML), a release or a repository.")
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", metavar="ID", help="With a config: only these of its models. Else: the models to run."),
+]
+Out = Annotated[str | None, typer.Option(metavar="URI", help="Where runs are kept; runs/ by default.")]
+RunName = Annotated[str | None, typer.Option("--run-id", metavar="NAME", help="The run's name.")]
+Attempts = Annotated[int | None, typer.Option(metavar="N", min=1, max=1000, help="How often each case is tried.")]
+Sample = Annotated[int | None, typer.Option(metavar="N", min=1, help="Run only so many cases, drawn by the seed.")]
+Takeover = Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")]
+BudgetUsd = Annotated[
+    float | None,
+    typer.Option("--budget-usd", metavar="USD", help="The most the run may cost, all its commands together."),
+]
+BudgetTokens = Annotated[
+    int | None, typer.Option("--budget-tokens", metavar="N", help="The most tokens it may read and write, likewise.")
+]
+AllowUnpriced = Annotated[
+    bool, typer.Option("--allow-unpriced", help="Run models without a price under a budget in dollars.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend more than confirm_above without asking.")]
 BenchmarkPath = Annotated[
     str,
     typer.Argument(
