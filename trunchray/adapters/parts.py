@@ -224,7 +224,7 @@ class ResultsFile:
             path, SCHEMA, compression="zstd", use_dictionary=_REPEATED, write_statistics=_REPEATED
         )
         self._held: list[Rows] = []
-        self._rows = 0
+        self._rows = self._bytes = 0
 
     def __enter__(self) -> Self:
         return self
@@ -237,7 +237,8 @@ class ResultsFile:
     def add(self, table: Rows) -> None:
         self._held.append(table)
         self._rows += table.num_rows
-        self._flush(1 if sum(held.nbytes for held in self._held) > GROUP_BYTES else ROW_GROUP)
+        self._bytes += table.nbytes  # once for each table: asking for it takes as long as writing ten rows
+        self._flush(1 if self._bytes > GROUP_BYTES else ROW_GROUP)
 
     def _flush(self, at_least: int) -> None:
         if self._rows < at_least:
@@ -245,7 +246,8 @@ class ResultsFile:
         rows = pa.concat_tables(self._held)
         whole = rows.num_rows if at_least < ROW_GROUP else rows.num_rows - rows.num_rows % ROW_GROUP
         self._writer.write_table(rows.slice(0, whole), row_group_size=ROW_GROUP)
-        self._held, self._rows = [rows.slice(whole)], rows.num_rows - whole
+        rest = rows.slice(whole)
+        self._held, self._rows, self._bytes = [rest], rest.num_rows, rest.nbytes
 
 
 def _length(calls: str | None) -> int:

@@ -167,8 +167,9 @@ class Ledger(Generic[Receipt]):
         if shard in self.committed:
             return []
         lane = self._lane_of[shard]
-        lane.running.discard(shard)
-        if shard in lane.pending:
+        if shard in lane.running:
+            lane.running.remove(shard)
+        elif shard in lane.pending:  # looked for only when it was lost: thousands may be pending
             lane.pending.remove(shard)
         self.abandoned.pop(shard, None)
         self.committed.add(shard)
