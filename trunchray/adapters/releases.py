@@ -190,6 +190,17 @@ def write_release(root: Store, release: Release, cases: bytes, modules: Mapping[
     return store
 
 
+def copy_release(source: StoredRelease, root: Store) -> StoredRelease:
+    """Store a release in `root`, too, under the same folder name; it is the same release there.
+
+    Raises:
+        ReleaseError: as `write_release`; or the source is damaged.
+    """
+    cases = _checked(source.store, _CASES, source.release.cases.sha256)
+    modules = {sha: source.module(sha) for sha in source.release.modules}
+    return StoredRelease(source.release, write_release(root, source.release, cases, modules))
+
+
 def verify_release(uri: str) -> list[str]:
     """Everything in a stored release that differs from what was compiled; an empty list when nothing does."""
     store = Store(uri)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from trunchray.adapters.releases import StoredRelease
+from trunchray.adapters.releases import StoredRelease, copy_release
 from trunchray.adapters.sandbox.launcher import require
 from trunchray.adapters.store import Store
 from trunchray.cli.opening import is_release, release_at
@@ -28,6 +28,7 @@ from trunchray.frontends.benchmark.checkout import is_git_address
 from trunchray.frontends.checked import explain
 from trunchray.frontends.model_config import ModelConfig, model_from_id
 from trunchray.frontends.run_config import PoolName, RunConfig, read_run_config
+from trunchray.frontends.submission import refuse_local
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,8 @@ def prepare(
 ) -> Job:
     """Read the config, compile or open the release, and put the question together; options replace the config's.
 
-    `budget` holds the parts of the run's budget that were given as options. `here`: trials run on this machine, too.
+    `budget` holds the parts of the run's budget that were given as options. `here`: trials run on this
+    machine, too; otherwise they need nothing of it.
     What can be found wrong without the release is found before it is compiled.
 
     Raises:
@@ -99,12 +101,17 @@ def prepare(
     written = _config(target, models)
     most = _replaced(written.budget, budget)
     config = _overridden(written, out=out, run_id=run_id, attempts=attempts, pool=pool, budget=most)
-    recorded = read_recorded(config.models)
-    place = writable(config.out or "runs")
     if here:
         require(config.sandbox.require)
+    else:
+        refuse_local("out", config.out or "runs")
+        refuse_local("cache", config.cache)
+    recorded = read_recorded(config.models)
+    place = writable(config.out or "runs")
     cache = Store(config.cache).uri if config.cache else None
     release = _release(config.release, place)
+    if not here and "://" not in config.release:
+        release = copy_release(release, Store(f"{place}/.releases"))
     agents = build_agents(
         config.models, recorded, limits=config.limits, release_limits=release.release.limits, quotas=config.quotas
     )

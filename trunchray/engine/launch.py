@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Event as Flag
 from typing import Literal
 
-from trunchray.adapters.lease import HeldLease
+from trunchray.adapters.lease import HeldLease, is_driven
 from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.releases import StoredRelease, open_release
@@ -108,6 +108,21 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         )()
     finally:
         lease.release()
+
+
+def check(spec: RunSpec, release: StoredRelease, out: str, *, takeover: bool = False) -> None:
+    """Refuse what `launch` would refuse, but for what only the machines can tell that carry it out. Writes nothing.
+
+    Raises:
+        UsageError: the run cannot be carried out as asked, or is being driven by somebody.
+    """
+    folder = RunFolder(f"{out}/{spec.run_id}")
+    make_plan(_extended(folder.spec(), spec), release.cases().index)
+    if (found := is_driven(folder.store)) and not takeover:
+        raise UsageError(
+            f"another process drives this run: {found.driver} (heartbeat {found.heartbeat:%H:%M:%S} UTC). "
+            "Wait for it to end, or give --takeover"
+        )
 
 
 def estimate_cost(spec: RunSpec, release: StoredRelease, out: str, *, pilot: int | None = None) -> list[ModelEstimate]:
