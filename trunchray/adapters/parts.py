@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -66,6 +67,8 @@ SCHEMA = pa.schema(
     metadata={"trunchray.rows": "1"},
 )
 """One row per trial. `details`, `tool_calls`, `steps` and `versions` hold JSON text; times are seconds."""
+
+_AS_JSON = ("details", "tool_calls", "steps", "versions")
 
 MEASURED = (
     *("latency", "rate_limit_wait", "request_id", "started_at", "ended_at", "worker"),
@@ -214,6 +217,21 @@ def counted(table: Rows) -> Iterator[CountedRow]:
             cache_hits=cached[0] or 0,
             saved_tokens=cached[1] or 0,
         )
+
+
+def records(table: Rows) -> Iterator[dict[str, Any]]:
+    """The rows as plain values by column; `details`, `tool_calls`, `steps` and `versions` as what their JSON says."""
+    for record in table.to_pylist():
+        for name in _AS_JSON:
+            record[name] = None if record[name] is None else from_json(record[name])
+        yield record
+
+
+def span(table: Rows) -> tuple[datetime, datetime] | None:
+    """When the first of the rows began and the last one ended; None when there is no row."""
+    if not table.num_rows:
+        return None
+    return min(table.column("started_at").to_pylist()), max(table.column("ended_at").to_pylist())
 
 
 class ResultsFile:

@@ -14,7 +14,18 @@ from typing import Annotated
 
 import typer
 
-from trunchray.cli import authoring, check, comparing, models, running, serving, submitted, submitting, transform
+from trunchray.cli import (
+    authoring,
+    check,
+    comparing,
+    exporting,
+    models,
+    running,
+    serving,
+    submitted,
+    submitting,
+    transform,
+)
 from trunchray.cli.output import Output, heard, silence
 from trunchray.errors import TrunchrayError
 
@@ -25,7 +36,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it fits any width, can be copied, and starts in half the time
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (authoring, check, transform, running, submitting, submitted, comparing, serving, models):
+for module in (authoring, check, transform, running, submitting, submitted, comparing, exporting, serving, models):
     module.register(app)
 
 

@@ -69,14 +69,24 @@ def tally_rows(
     """Count the committed rows of some agents and store nothing; also gives the parts that cannot be read, by shard."""
     tally = Tally(planned)
     damaged: dict[str, list[str]] = {}
+    for shard, rows, bad in counted_tables(plan, folder, agents):
+        if bad:
+            damaged[shard.id] = bad
+        for row in parts.counted(rows):
+            tally.add(row)
+    return tally, damaged
+
+
+def counted_tables(
+    plan: Plan, folder: RunFolder, agents: Collection[str]
+) -> Iterator[tuple[Shard, parts.Rows, list[str]]]:
+    """The committed rows of some agents by shard: by agent, attempt and the plan's order of cases.
+
+    Beside them the paths of parts that are gone or unreadable, whose rows are left out.
+    """
     found = [each for each in _committed(plan, folder) if each[0].agent.name in agents]
     with ThreadPoolExecutor(READERS) as threads:
-        for shard, rows, bad in _read_ahead(found, folder, threads):
-            if bad:
-                damaged[shard.id] = bad
-            for row in parts.counted(rows):
-                tally.add(row)
-    return tally, damaged
+        yield from _read_ahead(found, folder, threads)
 
 
 def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:
