@@ -3,7 +3,20 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Event, Finished, Instruction, Ledger, Lost, Stop
+from trunchray.core.ledger import (
+    Abandon,
+    Close,
+    Commit,
+    Dispatch,
+    Event,
+    Finished,
+    Instruction,
+    Ledger,
+    Lost,
+    Resize,
+    Returned,
+    Stop,
+)
 
 LANES = ("a", "b", "c")
 
@@ -24,6 +37,7 @@ class Cluster:
             match instruction:
                 case Dispatch():
                     self.out.append(instruction)
+                    assert self.running(instruction.lane) <= self.widths[instruction.lane]
                     self.dispatched.append(instruction.shard)
                 case Commit(shard=shard):
                     self.commits.append(shard)
@@ -33,9 +47,20 @@ class Cluster:
     def tell(self, event: Event[str]) -> None:
         self.carry_out(self.ledger.handle(event))
 
-    def check_widths(self) -> None:
+    def resize(self, widths: dict[str, int]) -> None:
+        """What runs beyond a narrower width may end; nothing is added to it."""
+        self.widths = widths
+        self.tell(Resize(widths))
+
+    def running(self, lane: str) -> int:
+        return sum(self.lane_of[d.shard] == lane for d in self.out)
+
+    def check_full(self) -> None:
+        """No place stays empty while a shard waits."""
         for lane, width in self.widths.items():
-            assert sum(self.lane_of[d.shard] == lane for d in self.out) <= width
+            waiting = {shard for shard, of in self.lane_of.items() if of == lane} - self.ledger.committed
+            waiting -= self.ledger.abandoned.keys() | {d.shard for d in self.out}
+            assert not waiting or self.running(lane) >= width
 
 
 @st.composite
@@ -51,27 +76,34 @@ def runs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], dict[str, int], set[st
 def test_every_history_settles_each_shard_once(
     run: tuple[list[tuple[str, str]], dict[str, int], set[str]], data: st.DataObject
 ):
-    """Whatever dies, comes late or comes twice: each shard is committed or abandoned, never dispatched once it was
-    committed, never committed twice, and no lane is wider than allowed."""
+    """Whatever dies, leaves, joins, comes late or comes twice: each shard is committed or abandoned, never dispatched
+    once it was committed, never committed twice, no lane dispatches beyond its width, and none stays below it."""
     shards, widths, done = run
     ledger = Ledger[str](shards, widths, committed=done, max_losses=3)
     cluster = Cluster(ledger, widths, dict(shards))
     cluster.carry_out(ledger.start())
     while not ledger.finished:
-        cluster.check_widths()
+        cluster.check_full()
         settled = set(cluster.commits)
-        kind = data.draw(st.sampled_from(["finished", "partial", "lost", "late", "twice"]))
-        if kind in ("late", "twice") and cluster.zombies:
+        kind = data.draw(st.sampled_from(["finished", "partial", "lost", "returned", "resized", "late", "twice"]))
+        if kind == "resized":
+            widths = widths | {
+                lane: data.draw(st.integers(1, 3)) for lane in data.draw(st.sets(st.sampled_from(LANES)))
+            }
+            cluster.resize(widths)
+        elif kind in ("late", "twice") and cluster.zombies:
             work = data.draw(st.sampled_from(cluster.zombies))
             was_out = [d for d in cluster.out if d.shard == work.shard]
-            cluster.tell(Finished(work.shard, work.attempt, "late", missing=0))
             cluster.out = [d for d in cluster.out if d not in was_out]
+            cluster.tell(Finished(work.shard, work.attempt, "late", missing=0))
             cluster.zombies += was_out
         else:
             work = cluster.out.pop(data.draw(st.integers(0, len(cluster.out) - 1)))
             cluster.zombies.append(work)
             if kind == "lost":
                 cluster.tell(Lost(work.shard, work.attempt, "died"))
+            elif kind == "returned":
+                cluster.tell(Returned(work.shard, work.attempt))
             else:
                 cluster.tell(Finished(work.shard, work.attempt, "r", missing=1 if kind == "partial" else 0))
         assert not settled & {d.shard for d in cluster.out}
@@ -100,6 +132,17 @@ def test_after_stop_nothing_is_dispatched(
         assert (work.shard in cluster.commits) is whole
     assert ledger.finished
     assert cluster.dispatched == before
+
+
+def test_a_shard_that_is_given_back_has_lost_nothing():
+    """However often machines leave, a shard is not given up for that."""
+    ledger = Ledger[str]([("s", "a")], {"a": 1}, max_losses=2)
+    ledger.start()
+    for attempt in range(1, 6):
+        assert ledger.handle(Returned("s", attempt)) == [Dispatch("s", attempt + 1, "a")]
+        assert ledger.handle(Returned("s", attempt)) == []
+    assert ledger.handle(Lost("s", 6, "died")) == [Dispatch("s", 7, "a")]
+    assert ledger.handle(Lost("s", 7, "died")) == [Abandon("s", "died")]
 
 
 def test_a_closed_lane_dispatches_nothing_more():

@@ -2,6 +2,7 @@
 
     pending ──Dispatch──▶ running ──Finished, whole──▶ committed
        ▲                     │
+       ├── Returned ─────────┤
        └── Lost, or Finished with trials missing; after `max_losses` of them ──▶ abandoned
 
 A lane that is closed dispatches nothing more: what runs in it may end, what is missing stays owed.
@@ -15,7 +16,7 @@ receipt only lists parts that are already stored, and a re-dispatched shard runs
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -71,6 +72,21 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """A worker that has to leave stored what it has of the shard; nothing is wrong with either."""
+
+    shard: str
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resize:
+    """From now on, so many shards of each lane may run at once; lanes that are not named stay as they are."""
+
+    widths: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Dispatch nothing more of this lane; what is running may still finish."""
 
@@ -84,7 +100,7 @@ class Stop:
 
 
 Instruction = Dispatch | Commit[Receipt] | Abandon
-Event = Finished[Receipt] | Lost | Close | Stop
+Event = Finished[Receipt] | Lost | Returned | Resize | Close | Stop
 
 
 @dataclass(slots=True)
@@ -148,20 +164,28 @@ class Ledger(Generic[Receipt]):
         match event:
             case Stop():
                 self._stopped = True
-                return []
             case Close(lane=name, reason=reason):
                 if lane := self._lanes.get(name):
                     lane.closed = lane.closed or reason
-                return []
+            case Resize(widths=widths):
+                return self._resize(widths)
             case Finished(shard=shard, receipt=receipt, missing=0):
                 return self._settle(shard, receipt)
-            case Finished(shard=shard, closed=str() as reason) if self._lane_of[shard].closed is None:
-                self._lane_of[shard].closed = reason
-                return self.handle(event)
-            case Finished(shard=shard, attempt=attempt, missing=missing):
+            case Finished(shard=shard, attempt=attempt, missing=missing, closed=closed):
+                lane = self._lane_of[shard]
+                lane.closed = lane.closed or closed
                 return self._retry(shard, attempt, f"{missing} trials were not run")
             case Lost(shard=shard, attempt=attempt, reason=reason):
                 return self._retry(shard, attempt, reason)
+            case Returned(shard=shard, attempt=attempt):
+                return self._retry(shard, attempt, None)
+        return []
+
+    def _resize(self, widths: Mapping[str, int]) -> list[Instruction[Receipt]]:
+        named = [(self._lanes[name], width) for name, width in widths.items() if name in self._lanes]
+        for lane, width in named:
+            lane.width = width
+        return [dispatch for lane, _ in named for dispatch in self._fill(lane)]
 
     def _settle(self, shard: str, receipt: Receipt) -> list[Instruction[Receipt]]:
         if shard in self.committed:
@@ -175,15 +199,17 @@ class Ledger(Generic[Receipt]):
         self.committed.add(shard)
         return [Commit(shard, receipt), *self._fill(lane)]
 
-    def _retry(self, shard: str, attempt: int, reason: str) -> list[Instruction[Receipt]]:
+    def _retry(self, shard: str, attempt: int, reason: str | None) -> list[Instruction[Receipt]]:
+        """Dispatch it again; `reason` says what went wrong, None when nothing did."""
         lane = self._lane_of[shard]
         if shard not in lane.running or attempt != self._attempts[shard]:
             return []
         lane.running.discard(shard)
         if self._stopped or lane.closed is not None:
             return []
-        self._losses[shard] = self._losses.get(shard, 0) + 1
-        if self._losses[shard] >= self._max_losses:
+        if reason is not None:
+            self._losses[shard] = self._losses.get(shard, 0) + 1
+        if reason is not None and self._losses[shard] >= self._max_losses:
             self.abandoned[shard] = reason
             return [Abandon(shard, reason), *self._fill(lane)]
         lane.pending.appendleft(shard)
