@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from support.terminal import Terminal
-from trunchray.cli.live import LiveProgress, Rates
+from trunchray.cli.live import LiveProgress
 from trunchray.cli.output import Output
 from trunchray.cli.screen import console
 from trunchray.core.budget import Budget
 from trunchray.core.receipt import Counts
+from trunchray.engine.governor import Standing
 from trunchray.engine.progress import AgentProgress, Snapshot
+from trunchray.engine.rates import Rates
 
 
 class Clock:
@@ -40,9 +42,10 @@ def shown(clock: Clock, *snapshots: tuple[float, Snapshot]) -> Terminal:
     output.stderr = console(terminal)
     began = clock.now
     with LiveProgress(output, clock) as live:
+        rates = Rates()
         for at, seen in snapshots:
             clock.now = began + at
-            live.progress(seen)
+            live.progress(rates.told(clock.now, seen))
     return terminal
 
 
@@ -54,19 +57,55 @@ def columns(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return request.param
 
 
-def test_a_line_every_ten_seconds(clock: Clock, capsys: pytest.CaptureFixture[str]):
-    """Without a terminal, a log gets one line per model and ten seconds, with all there is to know."""
+def lines(clock: Clock, capsys: pytest.CaptureFixture[str], *agents: AgentProgress, seconds: int = 31) -> list[str]:
+    """What a log gets of models that each get one more row a second."""
+    rates = Rates()
     with LiveProgress(Output(as_json=False), clock) as live:
-        for second in range(31):
+        for second in range(seconds):
             clock.now = 1000.0 + second
-            live.progress(snapshot(10 * second, error=second, tokens=100 * second))
+            more = Counts(passed=second, tokens=10 * second)
+            grown = tuple(one.model_copy(update={"counts": one.counts + more}) for one in agents)
+            live.progress(rates.told(clock.now, Snapshot(run_id="r", agents=grown)))
     out, err = capsys.readouterr()
     assert out == ""
-    assert err.splitlines() == [
-        "[0:10] r: 100/400 trials; m 100/400 (passed 90, errors 10, tokens 1,000, 10.0/s, ETA 0:30)",
-        "[0:20] r: 200/400 trials; m 200/400 (passed 180, errors 20, tokens 2,000, 10.0/s, ETA 0:20)",
-        "[0:30] r: 300/400 trials; m 300/400 (passed 270, errors 30, tokens 3,000, 10.0/s, ETA 0:10)",
+    return err.splitlines()
+
+
+def test_a_line_every_ten_seconds(clock: Clock, capsys: pytest.CaptureFixture[str]):
+    """Without a terminal, a log gets one short line every ten seconds, with what the run is about."""
+    assert lines(clock, capsys, AgentProgress(name="m", planned=40, counts=Counts(error=2))) == [
+        "[0:10] r: 12/40 trials, 2 errors, 60 trials/min, 600 tokens/min, ETA 0:28",
+        "[0:20] r: 22/40 trials, 2 errors, 60 trials/min, 600 tokens/min, ETA 0:18",
+        "[0:30] r: 32/40 trials, 2 errors, 60 trials/min, 600 tokens/min, ETA 0:08",
     ]
+
+
+def test_lines_of_models(clock: Clock, capsys: pytest.CaptureFixture[str]):
+    """Each of several models has a line once a minute; what holds one up is said when it is news."""
+    agents = [
+        AgentProgress(name="a", planned=400),
+        AgentProgress(name="b", planned=400, standing=Standing(permits=1, cooling_for=9)),
+    ]
+    said = lines(clock, capsys, *agents, seconds=81)
+    assert [line.partition(":")[0] for line in said if line.startswith("  ")] == ["  a", "  b", "  b"] * 2
+    assert said[1:4] == [
+        "  a: 10/400, passed 10, errors 0; 60/min, ETA 6:30",
+        "  b: 10/400, passed 10, errors 0; 60/min, ETA 6:30",
+        "  b: cooling for 9 s",
+    ]
+    assert max(map(len, said)) < 100
+
+
+def test_errors_that_are_asked_again_are_not_done(clock: Clock, columns: int, capsys: pytest.CaptureFixture[str]):
+    """A retry shows what it has before it, and not a run that is done."""
+    retried = AgentProgress(name="m", planned=5, counts=Counts(passed=3, error=2), again=2)
+    shown_of = shown(clock, (0, Snapshot(run_id="r", agents=(retried,))))
+    assert shown_of.text().split()[-8:] == ["3", "5", "3", "2", "0", "0", "–", "–"]
+    clock.now = 1000.0
+    live = LiveProgress(Output(as_json=False), clock)
+    clock.now += 10
+    live.progress(Snapshot(run_id="r", agents=(retried,)))
+    assert capsys.readouterr().err == "[0:10] r: 3/5 trials, 2 errors\n"
 
 
 def test_a_short_run_says_nothing(clock: Clock, capsys: pytest.CaptureFixture[str]):
@@ -82,8 +121,8 @@ def test_the_table(clock: Clock, columns: int):
     """On a terminal each model has its figures, to the right under their names."""
     terminal = shown(clock, (0, snapshot()), (10, snapshot(100, error=20, tokens=12345)))
     head, row = [line.rstrip() for line in terminal.text().splitlines() if line.strip()][-2:]
-    assert head.split() == ["model", "done", "of", "passed", "errors", "tokens", "in", "flight", "rate", "ETA"]
-    assert row.split() == ["m", "100", "400", "80", "20", "12,345", "8", "10.0/s", "0:30"]
+    assert head.split() == ["model", "done", "of", "passed", "errors", "tokens", "in", "flight", "/min", "ETA"]
+    assert row.split() == ["m", "100", "400", "80", "20", "12,345", "8", "600", "0:30"]
     assert len(head) == len(row) <= columns
     assert "r  0:10" in terminal.text()
 
@@ -97,7 +136,7 @@ def test_the_table_in_a_narrow_terminal(clock: Clock, columns: int):
     assert max(map(len, lines)) <= columns
     text = "\n".join(lines)
     assert "…" not in text
-    assert "tokens" not in text
+    assert text.split("no room for: ")[1].split(", ")[0] == "passed" or "tokens" in text.split("no room for: ")[1]
     assert "1,000,000  4,000,000" in text
     assert "".join(line.split()[0] for line in lines[2:] if line).count("long-model-name-") == 4
 
@@ -105,17 +144,16 @@ def test_the_table_in_a_narrow_terminal(clock: Clock, columns: int):
 def test_what_a_run_costs_is_shown(clock: Clock, columns: int, capsys: pytest.CaptureFixture[str]):
     """What was paid for a model stands in the table and in the lines, of a run that costs something."""
     agent = snapshot(30).agents[0].model_copy(update={"spent_usd": 1.25, "spent_tokens": 99})
-    dear = Snapshot(run_id="r", agents=(agent,))
+    dear = Snapshot(run_id="r", agents=(agent,), budget=Budget(usd=2))
     table = shown(clock, (0, dear)).text()
     assert "cost $" in table
     assert "1.2500" in table
     assert "cost $" not in shown(clock, (0, snapshot(30))).text()
-    with LiveProgress(Output(as_json=False), clock, budget=Budget(usd=2)) as live:
+    with LiveProgress(Output(as_json=False), clock) as live:
         clock.now += 20
         live.progress(dear)
     line = capsys.readouterr().err
-    assert "tokens 0, $1.2500" in line
-    assert "30/400 trials, spent $1.2500 of $2.0000; m 30/400" in line
+    assert line == "[0:20] r: 30/400 trials, spent $1.2500 of $2.0000\n"
 
 
 def test_names_are_no_markup(clock: Clock, columns: int):
@@ -123,27 +161,27 @@ def test_names_are_no_markup(clock: Clock, columns: int):
     assert "[red]x[/red] :smile:" in shown(clock, (0, snapshot(name="[red]x[/red] :smile:"))).text()
 
 
-def test_rates_look_back_one_minute(clock: Clock):
+def rate(rates: Rates, at: float, rows: int) -> float | None:
+    return rates.told(at, snapshot(rows)).agents[0].per_minute
+
+
+def test_rates_look_back_one_minute():
     """A model that has become slow is shown as slow; it is too early to tell at first."""
     rates = Rates()
-    assert rates.rate("m") is None
-    rates.see(0, snapshot(0))
-    assert rates.rate("m") is None
-    rates.see(10, snapshot(1000))
-    assert rates.rate("m") == 100
+    assert rate(rates, 0, 0) is None
+    assert rate(rates, 1, 10) is None
+    assert rate(rates, 10, 1000) == 6000
     for second in range(11, 71):
-        rates.see(second, snapshot(1000 + second - 10))
-    assert rates.rate("m") == 1
+        last = rate(rates, second, 1000 + second - 10)
+    assert last == 60
 
 
 def test_rates_do_not_count_what_was_there_before():
     """A run that goes on starts at no speed; rows that a lost worker took with it make none negative."""
     rates = Rates()
-    rates.see(0, snapshot(300))
-    rates.see(10, snapshot(300))
-    assert rates.rate("m") == 0
-    rates.see(20, snapshot(200))
-    assert rates.rate("m") == 0
+    assert rate(rates, 0, 300) is None
+    assert rate(rates, 10, 300) == 0
+    assert rate(rates, 20, 200) == 0
 
 
 @pytest.mark.parametrize(

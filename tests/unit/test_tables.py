@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import io
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from support.terminal import Terminal
 from trunchray.cli.screen import console
-from trunchray.cli.tables import show_report, show_status
-from trunchray.core.receipt import Counts
+from trunchray.cli.tables import show_report
 from trunchray.core.report import CountedRow, Latency, Planned, PlannedModel, Report, Tokens
 from trunchray.core.tally import Tally
-from trunchray.engine.governor import Standing
-from trunchray.engine.progress import AgentProgress, Snapshot
-from trunchray.engine.status import Status
 
 
 def report(
@@ -161,71 +156,3 @@ def test_names_are_no_markup(monkeypatch: pytest.MonkeyPatch):
     assert any(
         line.startswith("[red]x[/red] :smile:") for line in shown(report("[red]x[/red] :smile:"), 140, monkeypatch)
     )
-
-
-def snapshot(passed: int, error: int) -> Snapshot:
-    counts = Counts(passed=passed, error=error)
-    return Snapshot(run_id="r", agents=(AgentProgress(name="[b]m", planned=1000, counts=counts),))
-
-
-@pytest.mark.parametrize(
-    ("state", "driver", "latest", "headline", "row"),
-    [
-        ("complete", None, None, "r: complete", "[b]m 1,000 12 10 0 2 0"),
-        ("running", "host:1:a", snapshot(20, 5), "r: running, driven by host:1:a", "[b]m 1,000 12 10 0 2 13"),
-        (
-            "waiting",
-            None,
-            snapshot(3, 0),
-            "r: waiting; the same `trunchray run` command continues it",
-            "[b]m 1,000 12 10 0 2 0",
-        ),
-    ],
-)
-def test_states(state: Any, driver: str | None, latest: Snapshot | None, headline: str, row: str):
-    """Who drives, what counts, and what is under way."""
-    stream = io.StringIO()
-    status = Status(
-        run="r",
-        uri="/runs/r",
-        release_digest="d" * 64,
-        state=state,
-        driver=driver,
-        heartbeat=datetime.now(UTC) if driver else None,
-        committed=snapshot(10, 2),
-        latest=latest,
-    )
-    show_status(console(stream), status)
-    lines = stream.getvalue().splitlines()
-    assert lines[0] == headline
-    more = "in progress" if state == "running" else "stored"
-    assert " ".join(lines[1].split()) == f"model planned counted passed failed error {more}"
-    assert " ".join(lines[2].split()) == row
-
-
-@pytest.mark.parametrize(
-    ("reason", "said"),
-    [
-        ("budget", "m: no further trial was begun (budget); a larger budget continues it"),
-        ("authentication", "m: no further trial was begun (authentication); the same command asks it again"),
-    ],
-)
-def test_a_status_says_why_a_model_is_asked_no_more(reason: str, said: str):
-    """And how it goes on."""
-    (agent,) = snapshot(10, 2).agents
-    closed = agent.model_copy(update={"standing": Standing(permits=0, closed=reason), "spent_usd": 0.5})
-    latest = snapshot(10, 2).model_copy(update={"agents": (closed,)})
-    stream = io.StringIO()
-    status = Status(
-        run="r",
-        uri="/runs/r",
-        release_digest="d" * 64,
-        state="waiting",
-        driver=None,
-        heartbeat=None,
-        committed=snapshot(10, 2),
-        latest=latest,
-    )
-    show_status(console(stream), status)
-    assert said in stream.getvalue()
-    assert "0.5000" in stream.getvalue()

@@ -134,6 +134,16 @@ def is_driven(store: Store, now: Callable[[], datetime] = _now) -> Lease | None:
     return None if found is None or found.free(now(), host=_host(), alive=_alive(found.pid)) else found
 
 
+def read_lease(store: Store) -> Lease | None:
+    """Who drove the run last, be it over or not; None when nobody has."""
+    return _read(store, _NAME)
+
+
+def is_gone(lease: Lease) -> bool:
+    """Whether its driver was a process of this machine that has ended."""
+    return lease.host == _host() and not _alive(lease.pid)
+
+
 def _last(store: Store) -> tuple[int, Lease | None]:
     """The last epoch, 0 when nobody has driven yet, and what is known of its driver's life."""
     lease = _read(store, _NAME)

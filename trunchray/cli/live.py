@@ -1,34 +1,31 @@
-"""How far a run is, for people: a table that moves on a terminal, a line every ten seconds elsewhere."""
+"""How far a run is, for people: a table that moves on a terminal, short lines every ten seconds elsewhere."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
+from rich.console import Group
 from rich.live import Live
-from rich.table import Table
 
 from trunchray.cli.output import Output
-from trunchray.cli.screen import Line, fitted
-from trunchray.cli.standing import standings
+from trunchray.cli.screen import Line, fitted, paragraph
+from trunchray.cli.standing import FEW_MODELS, machines, standings
+from trunchray.cli.states import agent_pace, pace
 from trunchray.cli.tables import cost_cell, errors_cell, spent_of
-from trunchray.core.budget import Budget
+from trunchray.core.wording import duration
 from trunchray.engine.progress import AgentProgress, Snapshot
 
 LINE_EVERY = 10.0
 """Seconds between two lines where there is no terminal."""
-WINDOW = 60.0
-"""Seconds that rates look back."""
-SETTLED = 2.0
-"""Seconds after which a rate means something."""
+MODELS_EVERY = 60.0
+"""Seconds between two lines of each model; what holds one up is said at once."""
 
 _COLUMNS = (
     *(("done", 0), ("of", 0), ("passed", 3), ("errors", 1)),
-    *(("tokens", 4), ("in flight", 5), ("rate", 2), ("ETA", 0)),
+    *(("tokens", 4), ("in flight", 5), ("/min", 2), ("ETA", 0)),
 )
 """What the table shows of a model, each with its rank as in `fitted`."""
 _COST = ("cost $", 4)
@@ -36,15 +33,13 @@ _COST = ("cost $", 4)
 
 
 class LiveProgress:
-    """An observer of a run that may cost as much as `budget` says. `clock` counts seconds from anywhere."""
+    """An observer of a run. `clock` counts seconds from anywhere."""
 
-    def __init__(
-        self, output: Output, clock: Callable[[], float] = time.monotonic, *, budget: Budget | None = None
-    ) -> None:
-        self._output, self._clock, self._budget = output, clock, budget or Budget()
+    def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
+        self._output, self._clock = output, clock
         self._started = clock()
-        self._rates = Rates()
-        self._line_due = self._started + LINE_EVERY
+        self._line_due = self._models_due = self._started + LINE_EVERY
+        self._held_up: set[str] = set()
         self._live = Live(console=output.stderr, auto_refresh=False, transient=True)
         self._moving = output.stderr.is_terminal
         self.last: Snapshot | None = None
@@ -61,12 +56,12 @@ class LiveProgress:
 
     def progress(self, snapshot: Snapshot) -> None:
         self.last = snapshot
-        self._rates.see(self._clock(), snapshot)
         if self._moving:
-            self._live.update(self._table(snapshot), refresh=True)
+            self._live.update(self._screen(snapshot), refresh=True)
         elif self._clock() >= self._line_due:
             self._line_due = self._clock() + LINE_EVERY
-            self._output.note(self._line(snapshot))
+            for line in self._lines(snapshot):
+                self._output.note(line)
 
     def note(self, message: str) -> None:
         self._output.note(message)
@@ -74,78 +69,51 @@ class LiveProgress:
     def warn(self, message: str) -> None:
         self._output.warn(message)
 
-    def _table(self, snapshot: Snapshot) -> Table:
-        lines = [self._row(agent) for agent in snapshot.agents]
-        columns = [*_COLUMNS]
+    def _screen(self, snapshot: Snapshot) -> Group:
+        columns, lines = [*_COLUMNS], [_row(agent) for agent in snapshot.agents]
         if snapshot.spent.cost:
             columns.append(_COST)
             lines = [
-                replace(line, cells=[*line.cells, cost_cell(agent.spent_usd)])
+                Line(line.name, [*line.cells, cost_cell(agent.spent_usd)])
                 for line, agent in zip(lines, snapshot.agents, strict=True)
             ]
+        title = filter(None, (snapshot.run_id, self._elapsed(), spent_of(snapshot.spent, snapshot.budget)))
+        below = standings(snapshot, everything=len(snapshot.agents) <= FEW_MODELS)
+        below += machines(snapshot.nodes) if len(snapshot.nodes) > 1 else []
         table = fitted(self._output.stderr, "model", columns, lines)
-        title = (snapshot.run_id, _duration(self._clock() - self._started), spent_of(snapshot.spent, self._budget))
-        table.title, table.title_justify = "  ".join(filter(None, title)), "left"
-        table.caption, table.caption_justify = "\n".join(standings(snapshot, everything=True)), "left"
-        return table
+        return Group(paragraph("  ".join(title), "italic"), table, *map(paragraph, below))
 
-    def _row(self, agent: AgentProgress) -> Line:
-        rate, counts = self._rates.rate(agent.name), agent.counts
-        figures = (counts.rows, agent.planned, counts.passed, counts.tokens, agent.in_flight)
-        done, planned, passed, tokens, in_flight = (f"{number:,}" for number in figures)
-        errors = errors_cell(counts.error)
-        speed = "–" if rate is None else f"{rate:,.1f}/s"
-        return Line(agent.name, [done, planned, passed, errors, tokens, in_flight, speed, _remaining(agent, rate)])
+    def _lines(self, snapshot: Snapshot) -> list[str]:
+        """The run's; now and then one of each model; and what holds models up, when that is news."""
+        first = f"[{self._elapsed()}] {snapshot.run_id}: {_done(snapshot)}"
+        each = len(snapshot.agents) > 1 and self._clock() >= self._models_due
+        if each:
+            self._models_due = self._clock() + MODELS_EVERY
+        held_up = {line.partition(": ")[0]: line for line in standings(snapshot)}
+        news = [line for name, line in held_up.items() if each or name not in self._held_up]
+        self._held_up = set(held_up)
+        return [first, *(f"  {_part(agent)}" for agent in snapshot.agents if each), *(f"  {line}" for line in news)]
 
-    def _line(self, snapshot: Snapshot) -> str:
-        models = "; ".join(self._part(agent) for agent in snapshot.agents)
-        elapsed = _duration(self._clock() - self._started)
-        spent = spent_of(snapshot.spent, self._budget)
-        done = f"{snapshot.rows:,}/{snapshot.planned:,} trials" + (f", {spent}" if spent else "")
-        return "; ".join([f"[{elapsed}] {snapshot.run_id}: {done}", models, *standings(snapshot)])
-
-    def _part(self, agent: AgentProgress) -> str:
-        rate = self._rates.rate(agent.name)
-        counts = agent.counts
-        speed = "" if rate is None else f", {rate:,.1f}/s, ETA {_remaining(agent, rate)}"
-        cost = f", ${cost_cell(agent.spent_usd)}" if agent.spent_usd else ""
-        return (
-            f"{agent.name} {counts.rows:,}/{agent.planned:,} "
-            f"(passed {counts.passed:,}, errors {counts.error:,}, tokens {counts.tokens:,}{cost}{speed})"
-        )
+    def _elapsed(self) -> str:
+        return duration(self._clock() - self._started)
 
 
-class Rates:
-    """How many rows a second each model has been getting in the last minute."""
-
-    def __init__(self) -> None:
-        self._seen: deque[tuple[float, dict[str, int]]] = deque()
-
-    def see(self, now: float, snapshot: Snapshot) -> None:
-        """Take in a snapshot made at `now`, in seconds."""
-        self._seen.append((now, {agent.name: agent.counts.rows for agent in snapshot.agents}))
-        while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW:
-            self._seen.popleft()
-
-    def rate(self, name: str) -> float | None:
-        """Rows a second; None while it is too early to tell."""
-        if not self._seen:
-            return None
-        (before, old), (now, new) = self._seen[0], self._seen[-1]
-        if now - before < SETTLED:
-            return None
-        # A worker that is lost takes the rows it had not stored with it.
-        return max(0, new[name] - old.get(name, 0)) / (now - before)
+def _row(agent: AgentProgress) -> Line:
+    counts, (rate, left) = agent.counts, agent_pace(agent)
+    figures = (agent.done, agent.planned, counts.passed, counts.tokens, agent.in_flight)
+    done, planned, passed, tokens, in_flight = (f"{number:,}" for number in figures)
+    return Line(agent.name, [done, planned, passed, errors_cell(counts.error), tokens, in_flight, rate, left])
 
 
-def _remaining(agent: AgentProgress, rate: float | None) -> str:
-    owed = agent.planned - agent.counts.rows
-    if owed <= 0:
-        return "done"
-    return _duration(owed / rate) if rate else "–"
+def _done(snapshot: Snapshot) -> str:
+    errors = sum(agent.counts.error for agent in snapshot.agents)
+    said = [f"{snapshot.done:,}/{snapshot.planned:,} trials", f"{errors:,} errors" if errors else ""]
+    return ", ".join(filter(None, [*said, spent_of(snapshot.spent, snapshot.budget), pace(snapshot)]))
 
 
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+def _part(agent: AgentProgress) -> str:
+    counts, (rate, left) = agent.counts, agent_pace(agent)
+    cost = f", ${cost_cell(agent.spent_usd)}" if agent.spent_usd else ""
+    going = f"; {rate}/min, ETA {left}" if agent.per_minute is not None else ""
+    rows = f"{agent.done:,}/{agent.planned:,}, passed {counts.passed:,}, errors {counts.error:,}"
+    return f"{agent.name}: {rows}{cost}{going}"

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import signal
+import sys
 import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trunchray.cli.options import Json, RunUri
+from trunchray.cli.options import (
+    AllowUnpriced,
+    Attempts,
+    BudgetTokens,
+    BudgetUsd,
+    Json,
+    Models,
+    Out,
+    RunName,
+    RunUri,
+    Sample,
+    Takeover,
+    Target,
+    Yes,
+)
 from trunchray.cli.output import Output
 from trunchray.errors import Interrupted
 
@@ -34,35 +52,20 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    target: Annotated[
-        str, typer.Argument(metavar="CONFIG|RELEASE|PATH", help="A run config (YAML), a release or a repository.")
-    ],
-    model: Annotated[
-        list[str] | None,
-        typer.Option("--model", metavar="ID", help="With a config: only these of its models. Else: the models to run."),
-    ] = None,
-    out: Annotated[str | None, typer.Option(metavar="URI", help="Where runs are kept; runs/ by default.")] = None,
-    run_id: Annotated[str | None, typer.Option(metavar="NAME", help="The run's name.")] = None,
-    attempts: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=1000, help="How often each case is tried.")
-    ] = None,
-    sample: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Run only so many cases, drawn by the seed.")
-    ] = None,
+    target: Target,
+    model: Models = None,
+    out: Out = None,
+    run_id: RunName = None,
+    attempts: Attempts = None,
+    sample: Sample = None,
     pool: Annotated[
         Where | None, typer.Option(help="Where trials run; auto takes Ray for more than 1,000 trials.")
     ] = None,
     address: Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")] = None,
-    takeover: Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")] = False,
-    budget_usd: Annotated[
-        float | None, typer.Option(metavar="USD", help="The most the run may cost, all its commands together.")
-    ] = None,
-    budget_tokens: Annotated[
-        int | None, typer.Option(metavar="N", help="The most tokens it may read and write, likewise.")
-    ] = None,
-    allow_unpriced: Annotated[
-        bool, typer.Option("--allow-unpriced", help="Run models without a price under a budget in dollars.")
-    ] = False,
+    takeover: Takeover = False,
+    budget_usd: BudgetUsd = None,
+    budget_tokens: BudgetTokens = None,
+    allow_unpriced: AllowUnpriced = False,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Only say what the run will cost; with --pilot, after the pilot.")
     ] = False,
@@ -70,7 +73,7 @@ def run(
         int | None,
         typer.Option(metavar="N", min=1, help="Run N trials of each model, estimate the rest from them, then go on."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Spend more than confirm_above without asking.")] = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Run a benchmark against models.
@@ -110,17 +113,32 @@ def run(
     _judge(output, driven, job)
 
 
-def status(run_uri: RunUri, json: Json = False) -> None:
-    """Show how far a run is; reads only the store.
+def status(
+    run_uri: RunUri,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Look on until the run is complete, or waits for somebody to go on (exit 3)."),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Show how far a run is and what blocks it; reads only the store, so it works from anywhere.
 
     Example: trunchray status runs/quickstart
+
+    Example: trunchray status s3://bucket/runs/quickstart --watch
     """
-    from trunchray.cli.tables import show_status
-    from trunchray.engine.status import read_status
+    from trunchray.cli.states import StatusView
+    from trunchray.cli.watching import Watch, described
+    from trunchray.engine.status import StatusReader, read_status
 
     output = Output(as_json=json)
-    found = read_status(run_uri)
-    output.result(found.model_dump(mode="json"), lambda console: show_status(console, found))
+    if not watch:
+        found = read_status(run_uri)
+        output.result(described(found), lambda console: StatusView(console, found).show())
+        return
+    with suppress(KeyboardInterrupt):  # whoever has seen enough has done nothing wrong
+        if Watch(output, StatusReader(run_uri))().state == "waiting":
+            raise typer.Exit(3)
 
 
 def report(run_uri: RunUri, json: Json = False) -> None:
@@ -160,9 +178,9 @@ def _drive(output: Output, job: Job, *, address: str | None, takeover: bool, pil
     from trunchray.cli.live import LiveProgress
     from trunchray.engine.launch import launch
 
-    with LiveProgress(output, budget=job.spending.whole) as observer, _stop_on_signal(output) as stop:
+    with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
         how = job.launch(observer=observer, address=address, takeover=takeover, stop=stop, pilot=pilot)
-        outcome = launch(job.spec, job.release, job.inputs, how)
+        outcome = launch(job.spec, job.release, job.inputs, replace(how, command=_command(sys.argv)))
     return _Driven(outcome, stop.is_set(), observer.last)
 
 
@@ -193,6 +211,14 @@ def _why_owed(driven: _Driven, job: Job, owed: int, planned: int) -> str:
         return budget_reached(driven.report, driven.last, job.spending)
     why = "stopped" if driven.stopped else "incomplete"
     return f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues"
+
+
+def _command(argv: Sequence[str]) -> str:
+    """The command as it can be given again, without what nobody else should read; empty when we are part of another."""
+    if Path(argv[0]).name not in {"trunchray", "main.py", "__main__.py"}:
+        return ""
+    words = [re.sub(r"://[^/@\s]*@", "://", word) for word in argv[1:] if word not in {"--takeover", "--json"}]
+    return shlex.join(["trunchray", *words])
 
 
 @contextmanager

@@ -48,6 +48,11 @@ def labelled(label: str, message: str, style: str) -> Text:
     return Text.assemble((f"{label}: ", style), printable(message))
 
 
+def paragraph(text: str, style: str = "") -> Text:
+    """Text that is broken between words where a terminal is too narrow, also in a table that moves."""
+    return Text(printable(text), style, no_wrap=False, overflow="fold")
+
+
 def printable(text: str) -> str:
     """The text with each character that could move the cursor or disturb a terminal spelt out, like x1b."""
     return _UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], text)
@@ -61,8 +66,8 @@ def one_line(text: str, length: int = 200) -> str:
 def fitted(console: Console, name: str, columns: Sequence[tuple[str, int]], lines: Sequence[Line]) -> Table:
     """A table that the terminal has room for: names, which are folded where they are long, then columns of figures.
 
-    A column is a heading and a rank: those of the highest rank are left out first, those of rank 0 never. A file gets
-    all of them, and whole names.
+    A column is a heading and a rank: those of the highest rank are left out first, and named below the table; those of
+    rank 0 never are. A file gets all of them, and whole names.
     """
     widths = [max(map(_width, (head, *(line.cells[at] for line in lines)))) for at, (head, _) in enumerate(columns)]
     longest = max(map(_width, (name, *(line.name for line in lines))))
@@ -75,6 +80,8 @@ def fitted(console: Console, name: str, columns: Sequence[tuple[str, int]], line
             break
     table = figures(name, *(columns[at][0] for at in kept))
     table.columns[0].width = max(_LEAST_NAME, min(longest, room))
+    if left_out := [head for at, (head, _) in enumerate(columns) if at not in kept]:
+        table.caption, table.caption_justify = paragraph(f"no room for: {', '.join(left_out)}"), "left"
     for line in lines:
         table.add_row(line.name, *(line.cells[at] for at in kept), style=line.style)
     return table

@@ -1,24 +1,20 @@
-"""Reports and states as tables in a terminal."""
+"""Reports as tables in a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted, one_line
-from trunchray.cli.standing import standings
-from trunchray.core.closing import remedy
 from trunchray.core.wording import coverage
 
 if TYPE_CHECKING:
     from trunchray.core.budget import Budget, Spend
     from trunchray.core.report import Figures, ModelReport, Report
-    from trunchray.engine.progress import AgentProgress, Snapshot
-    from trunchray.engine.status import Status
 
 
 @dataclass(frozen=True)
@@ -40,25 +36,6 @@ def show_report(console: Console, report: Report) -> None:
         _show_errors(console, model)
 
 
-def show_status(console: Console, status: Status) -> None:
-    """The state of a run, and how many rows each model has."""
-    driver = f", driven by {status.driver}" if status.driver else ""
-    hint = "; the same `trunchray run` command continues it" if status.state == "waiting" else ""
-    console.print(f"{status.run}: {status.state}{driver}{hint}")
-    more = "in progress" if status.state == "running" else "stored"  # by a driver that is gone
-    columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0), (more, 4)]
-    lines = [_status_line(agent, status) for agent in status.committed.agents]
-    costs = [_spent(status, agent.name) for agent in status.committed.agents]
-    if any(costs):
-        columns.append(("cost $", 5))
-        lines = [replace(line, cells=[*line.cells, cost_cell(usd)]) for line, usd in zip(lines, costs, strict=True)]
-    console.print(fitted(console, "model", columns, lines))
-    for name, reason in (status.latest.closed if status.latest else {}).items():
-        console.print(f"{name}: no further trial was begun ({reason}); {remedy(reason)}")
-    for line in standings(status.latest, everything=True) if status.state == "running" and status.latest else []:
-        console.print(line)
-
-
 def errors_cell(count: int) -> Text:
     return Text(f"{count:,}", style="red" if count else "")
 
@@ -75,13 +52,6 @@ def spent_of(spent: Spend, budget: Budget) -> str:
     return ", ".join([*usd, *tokens])
 
 
-def _status_line(agent: AgentProgress, status: Status) -> Line:
-    counts = agent.counts
-    underway = max(0, _rows(status.latest, agent.name) - counts.rows) if status.latest else 0
-    numbers = [f"{number:,}" for number in (agent.planned, counts.rows, counts.passed, counts.failed)]
-    return Line(agent.name, [*numbers, errors_cell(counts.error), f"{underway:,}"])
-
-
 def _lines(report: Report) -> list[Line]:
     lines: list[Line] = []
     for model in report.models:
@@ -93,15 +63,6 @@ def _lines(report: Report) -> list[Line]:
 
 def _cells(figures: Figures) -> list[str | Text]:
     return [column.cell(figures) for column in _COLUMNS]
-
-
-def _rows(snapshot: Snapshot, name: str) -> int:
-    return sum(agent.counts.rows for agent in snapshot.agents if agent.name == name)
-
-
-def _spent(status: Status, name: str) -> float:
-    """US dollars: what the driver last said of a model, or its commits, which may be newer."""
-    return max(snapshot.spent_on(name).usd for snapshot in (status.committed, status.latest) if snapshot)
 
 
 def _show_cached(console: Console, model: ModelReport) -> None:

@@ -36,3 +36,15 @@ def coverage(figures: Figures) -> str:
     if graded == figures.planned:
         return "100%"
     return f"{graded * 1000 // figures.planned / 10:.1f}%"
+
+
+def duration(seconds: float) -> str:
+    """Hours, when there are any, minutes and seconds: 1:02:03."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def ago(seconds: float) -> str:
+    """How long ago something was."""
+    return f"{seconds:.0f} s ago" if seconds < 100 else f"{duration(seconds)} ago"

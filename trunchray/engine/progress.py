@@ -54,6 +54,10 @@ class AgentProgress(Frozen):
         return 0.0 if owed <= 0 else 60 * owed / self.per_minute if self.per_minute else None
 
     @property
+    def spent(self) -> Spend:
+        return Spend.of(self.spent_usd, self.spent_tokens)
+
+    @property
     def closed(self) -> str | None:
         """Why nothing more of it begins."""
         return self.standing.closed if self.standing else None
@@ -145,7 +149,7 @@ class Snapshot(Frozen):
 
     def spent_on(self, name: str) -> Spend:
         """What was paid for one model; nothing for one that is not in the run."""
-        return total(Spend.of(one.spent_usd, one.spent_tokens) for one in self.agents if one.name == name)
+        return total(one.spent for one in self.agents if one.name == name)
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,8 @@ class Run:
     ) -> None:
         self._plan, self._folder, self._lease = plan, folder, lease
         self._open_pool, self._observer = open_pool, observer
-        self._may_run = {shard.id for shard in plan.shards if shard.agent.name in set(wanted).difference(closed or ())}
+        open_ = set(wanted).difference(closed or ())
+        self._may_run = {shard.id for shard in plan.shards if shard.agent.name in open_}
         self._stop, self._clock = stop, clock
         self._progress, self._rates, self._terms = Progress(plan, {}), Rates(), terms or Terms()
         self._standing: Mapping[str, Standing] = {}

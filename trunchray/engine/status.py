@@ -1,21 +1,37 @@
-"""How far a run is, read from its folder alone: nothing is asked of the process that drives it."""
+"""How far a run is, read from its folder alone: nothing is asked of the process that drives it.
+
+Each look reads two small objects, however large the run is: the lease and the driver's last snapshot. Only when a
+driver was killed, so that its last word may be older than its last commit, are the commits counted, once.
+
+Clocks of machines differ. So a heart beats as long as it is seen to beat, whatever time it shows.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from trunchray.adapters.lease import is_driven
+from trunchray.adapters.lease import is_gone, read_lease
+from trunchray.adapters.runs import RunFolder
 from trunchray.core.frozen import Frozen
+from trunchray.core.lease import HEARTBEAT, STALE, Lease
+from trunchray.core.run import RunSpec
 from trunchray.engine.aggregate import counting_commits
-from trunchray.engine.launch import open_run
-from trunchray.engine.progress import Progress, Snapshot
+from trunchray.engine.launch import stored_plan, stored_spec
+from trunchray.engine.progress import Progress, Snapshot, question
 
 State = Literal["complete", "running", "waiting"]
 
+SECOND_LOOK = HEARTBEAT.total_seconds() + 1.5
+"""Seconds after which a heart that beats has been seen to."""
+DOUBTFUL = timedelta(days=1)
+"""How far clocks may be apart: a heart that shows another time than that has stopped."""
+
 
 class Status(Frozen):
-    """A run as its folder shows it."""
+    """A run as its folder shows it. Ages are in seconds and never negative."""
 
     run: str
     uri: str
@@ -24,6 +40,16 @@ class Status(Frozen):
     """`waiting`: trials are owed and nobody drives; the same `run` command continues."""
     driver: str | None
     heartbeat: datetime | None
+    """By the driver's clock."""
+    heartbeat_age: float | None = None
+    clock_ahead: float = 0
+    """Seconds by which the driver's clock is ahead of this machine's; 0 while that makes no difference."""
+    lost: str | None = None
+    """A driver that seems to have ended without a word."""
+    age: float | None = None
+    """Of `latest`."""
+    eta: float | None = None
+    """Seconds that the rest will take at the present rates; None when nobody can tell."""
     committed: Snapshot
     """Rows that count."""
     latest: Snapshot | None
@@ -31,23 +57,111 @@ class Status(Frozen):
     of another plan, or there is none, or all rows count."""
 
 
-def read_status(run_uri: str) -> Status:
+def read_status(run_uri: str, sleep: Callable[[float], None] = time.sleep) -> Status:
     """The state of the run at `run_uri`.
+
+    Where the clocks may be to blame for a heartbeat that is old, or not due yet, it is looked at once more.
 
     Raises:
         UsageError: there is no run.
+        ReleaseError: commits had to be counted, and its release is gone or damaged.
     """
-    folder, plan = open_run(run_uri)
-    committed = Progress(plan, counting_commits(plan, folder)).snapshot({})
-    lease = is_driven(folder.store)
-    state: State = "complete" if committed.rows == committed.planned else "running" if lease else "waiting"
-    return Status(
-        run=plan.spec.run_id,
-        uri=folder.uri,
-        release_digest=plan.spec.release_digest,
-        state=state,
-        driver=lease.driver if lease else None,
-        heartbeat=lease.heartbeat if lease else None,
-        committed=committed,
-        latest=None if state == "complete" else Snapshot.read(folder.progress()),
-    )
+    reader = StatusReader(run_uri)
+    found = reader.read()
+    if reader.doubtful:
+        sleep(SECOND_LOOK)
+        return reader.read()
+    return found
+
+
+class StatusReader:
+    """Looks at one run again and again. `now` is the time of this machine, `clock` counts its seconds from anywhere."""
+
+    def __init__(
+        self,
+        run_uri: str,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._folder = RunFolder(run_uri)
+        self._now, self._clock = now, clock
+        self._spec: RunSpec | None = None
+        self._pulse: tuple[int, datetime] | None = None
+        self._beat_seen: float | None = None
+        self._recount: tuple[object, Snapshot] | None = None
+        self.doubtful = False
+        """The last look could not tell whether a driver is gone or its clock is wrong."""
+
+    def read(self) -> Status:
+        """One look.
+
+        Raises:
+            UsageError: there is no run.
+            ReleaseError: commits had to be counted, and its release is gone or damaged.
+        """
+        lease = read_lease(self._folder.store)
+        driven = lease is not None and self._beats(lease)
+        latest = Snapshot.read(self._folder.progress())
+        spec = self._question(latest)
+        if latest and latest.question != question(spec):
+            latest = None
+        known = latest if latest and (driven or latest.final) else None
+        committed = known.committed() if known else self._counted(spec, lease, latest)
+        whole = committed.rows == committed.planned
+        final = latest is not None and latest.final
+        driven &= not (whole and final)
+        unended = lease is not None and not driven and not final and not whole
+        away = abs(self._now() - lease.heartbeat) if lease else timedelta(0)
+        self.doubtful = unended and lease is not None and not is_gone(lease) and STALE < away < DOUBTFUL
+        ahead = self._ahead(lease) if lease and driven else 0.0
+        return Status(
+            run=spec.run_id,
+            uri=self._folder.uri,
+            release_digest=spec.release_digest,
+            state="running" if driven else "complete" if whole else "waiting",
+            driver=lease.driver if lease and driven else None,
+            heartbeat=lease.heartbeat if lease and (driven or unended) else None,
+            heartbeat_age=self._heart_age(lease, ahead) if lease and (driven or unended) else None,
+            clock_ahead=ahead,
+            lost=lease.driver if lease and unended else None,
+            age=self._age(latest.at, ahead) if latest and latest.at else None,
+            eta=latest.eta if latest and driven else None,
+            committed=committed,
+            latest=latest if driven or not whole else None,
+        )
+
+    def _question(self, latest: Snapshot | None) -> RunSpec:
+        """What is asked; read again when the driver speaks of something else, as after models were added."""
+        if self._spec is None or (latest and latest.question != question(self._spec)):
+            self._spec = stored_spec(self._folder)
+        return self._spec
+
+    def _counted(self, spec: RunSpec, lease: Lease | None, latest: Snapshot | None) -> Snapshot:
+        """The commits, counted anew only when somebody has driven since."""
+        moment = (lease, latest, spec)
+        if self._recount is None or self._recount[0] != moment:
+            plan = stored_plan(spec)
+            self._recount = moment, Progress(plan, counting_commits(plan, self._folder)).snapshot({})
+        return self._recount[1]
+
+    def _beats(self, lease: Lease) -> bool:
+        """Whether its driver is at work: as far as can be told from its clock, or because the lease has changed."""
+        before, self._pulse = self._pulse, (lease.epoch, lease.heartbeat)
+        if before is not None and self._pulse != before:
+            # What a driver leaves that gives its lease back is older than its last heartbeat.
+            self._beat_seen = self._clock() if self._pulse > before else None
+        seen = self._beat_seen is not None and self._clock() - self._beat_seen <= STALE.total_seconds()
+        return not is_gone(lease) and (seen or abs(self._now() - lease.heartbeat) <= STALE)
+
+    def _ahead(self, lease: Lease) -> float:
+        ahead = (lease.heartbeat - self._now()).total_seconds()
+        return ahead if abs(ahead) > STALE.total_seconds() else 0.0
+
+    def _heart_age(self, lease: Lease, ahead: float) -> float:
+        if ahead and self._beat_seen is not None:
+            return self._clock() - self._beat_seen
+        return self._age(lease.heartbeat, ahead)
+
+    def _age(self, at: datetime, ahead: float) -> float:
+        return max(0.0, (self._now() - at).total_seconds() + ahead)

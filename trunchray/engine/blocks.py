@@ -1,0 +1,83 @@
+"""What keeps a run from going on, or will, and what to do about it: a sentence for each."""
+
+from __future__ import annotations
+
+from trunchray.core.closing import remedy
+from trunchray.core.wording import ago, duration
+from trunchray.engine.progress import AgentProgress, Snapshot
+from trunchray.engine.status import Status
+
+QUIET = 60.0
+"""Seconds without a word of the driver, or the end of a trial, that are worth telling."""
+MANY = 0.1
+"""The share of errors among a model's rows that is worth telling."""
+SOME = 3
+"""Errors below which it is not."""
+
+
+def blocks(status: Status) -> list[str]:
+    """The most important first; nothing when all is well."""
+    if status.state == "complete":
+        return []
+    latest = status.latest
+    said = [_waiting(status)] if status.state == "waiting" else _driven(status)
+    said += _clocks(status)
+    if latest:
+        said += [line for agent in latest.agents if agent.done < agent.planned for line in _model(agent)]
+    return said
+
+
+def _waiting(status: Status) -> str:
+    command = status.latest.command if status.latest else ""
+    how = f"`{command}` continues it" if command else "the same `trunchray run` command continues it"
+    if status.lost is None:
+        return f"nobody drives it; {how}"
+    last = "" if status.heartbeat_age is None else f" (last heartbeat {ago(status.heartbeat_age)})"
+    return f"nobody drives it: {status.lost} is gone{last}; {how}"
+
+
+def _driven(status: Status) -> list[str]:
+    latest = status.latest
+    if status.committed.rows == status.committed.planned:
+        return ["all trials are counted; the report is being written"]
+    if latest is None or latest.final:
+        return ["its driver is starting"]
+    said = [f"the driver has said nothing for {duration(status.age)}"] if status.age and status.age > QUIET else []
+    owed = [agent for agent in latest.agents if agent.done < agent.planned]
+    if owed and all(agent.closed for agent in owed):
+        return [*said, "no model is asked any more; what is in flight ends"]
+    return said + _nodes(latest)
+
+
+def _nodes(latest: Snapshot) -> list[str]:
+    if all(node.down >= node.workers for node in latest.nodes):
+        return ["no worker answers: waiting for nodes" if latest.nodes else "no worker yet: waiting for nodes"]
+    return []
+
+
+def _clocks(status: Status) -> list[str]:
+    """Clocks that are too far apart for ages to mean anything."""
+    if status.clock_ahead:
+        side = "ahead of" if status.clock_ahead > 0 else "behind"
+        return [f"the driver's clock is {duration(abs(status.clock_ahead))} {side} this machine's"]
+    if status.lost and status.heartbeat and status.heartbeat_age == 0:
+        return [
+            f"the last heartbeat, {status.heartbeat:%Y-%m-%d %H:%M:%S} UTC, is still to come by this machine's clock"
+        ]
+    return []
+
+
+def _model(agent: AgentProgress) -> list[str]:
+    if agent.closed:
+        return [f"{agent.name}: no further trial is begun ({agent.closed}); {remedy(agent.closed)}"]
+    said: list[str] = []
+    standing, counts = agent.standing, agent.counts
+    if standing and standing.cooling_for >= 1 and standing.waiting:
+        said.append(
+            f"{agent.name}: {standing.waiting:,} requests wait until it has cooled, {standing.cooling_for:.0f} s"
+        )
+    elif standing and agent.per_minute == 0 and (standing.oldest or 0) > QUIET:
+        said.append(f"{agent.name}: no trial ended in the last minute; the oldest began {ago(standing.oldest or 0)}")
+    if counts.error >= SOME and counts.error > MANY * counts.rows:
+        said.append(f"{agent.name}: {counts.error:,} of {counts.rows:,} trials ended in an error")
+    return said
