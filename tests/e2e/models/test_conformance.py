@@ -224,12 +224,13 @@ async def test_faults(connect: Connect, kind: str, type: str, retry_after: float
 @pytest.mark.parametrize("kind", ["rate_limited", "rate_limited_silently", "server_error", "timeout", "malformed"])
 async def test_retries_recover_from_faults(connect: Connect, kind: str) -> None:
     """With half of the requests failing, every call ends in its answer."""
-    patience = 1 if connect is CLIENTS["litellm"] else 0.1  # it takes a hundred times the processor time
+    patience = 0.1 if connect is in_process else 1  # a busy machine answers within that
     pacing = Pacing(timeout=patience if kind == "timeout" else 30, max_retries=30)
+    cases = CASES[:3] if kind == "timeout" else CASES[:12]
     faults = Faults.model_validate({kind: 0.5, "retry_after": 0})
     async with connect("mock/echo", faults=faults, pacing=pacing) as client:
-        answers = await asyncio.gather(*(with_retries(client, request(case), pacing) for case in CASES[:12]))
-    assert [text for text, _ in answers] == [f"prompt of {case}" for case in CASES[:12]]
+        answers = await asyncio.gather(*(with_retries(client, request(case), pacing) for case in cases))
+    assert [text for text, _ in answers] == [f"prompt of {case}" for case in cases]
     assert any(retries for _, retries in answers)
 
 
