@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+
 from trunchray.cli.screen import Line, fitted, paragraph
 from trunchray.cli.standing import FEW_MODELS, machines, standings
 from trunchray.cli.tables import cost_cell, errors_cell, spent_of
@@ -27,8 +29,7 @@ class StatusView:
     status: Status
 
     def show(self) -> None:
-        for part in self.parts():
-            self.console.print(part)
+        self.console.print(Group(*self.parts()))
 
     def parts(self) -> list[RenderableType]:
         """The most important first: what does not fit on a screen is cut off below."""

@@ -21,6 +21,7 @@ from trunchray.core.run import RunSpec
 from trunchray.engine.aggregate import counting_commits
 from trunchray.engine.launch import stored_plan, stored_spec
 from trunchray.engine.progress import Progress, Snapshot, question
+from trunchray.errors import ReleaseError
 
 State = Literal["complete", "running", "waiting"]
 
@@ -64,7 +65,7 @@ def read_status(run_uri: str, sleep: Callable[[float], None] = time.sleep) -> St
 
     Raises:
         UsageError: there is no run.
-        ReleaseError: commits had to be counted, and its release is gone or damaged.
+        ReleaseError: nothing is known but by counting commits, and its release is gone or damaged.
     """
     reader = StatusReader(run_uri)
     found = reader.read()
@@ -88,6 +89,7 @@ class StatusReader:
         self._now, self._clock = now, clock
         self._spec: RunSpec | None = None
         self._pulse: tuple[int, datetime] | None = None
+        self._pulse_since = 0.0
         self._beat_seen: float | None = None
         self._recount: tuple[object, Snapshot] | None = None
         self.doubtful = False
@@ -98,7 +100,7 @@ class StatusReader:
 
         Raises:
             UsageError: there is no run.
-            ReleaseError: commits had to be counted, and its release is gone or damaged.
+            ReleaseError: nothing is known but by counting commits, and its release is gone or damaged.
         """
         lease = read_lease(self._folder.store)
         driven = lease is not None and self._beats(lease)
@@ -106,14 +108,13 @@ class StatusReader:
         spec = self._question(latest)
         if latest and latest.question != question(spec):
             latest = None
-        known = latest if latest and (driven or latest.final) else None
-        committed = known.committed() if known else self._counted(spec, lease, latest)
-        whole = committed.rows == committed.planned
         final = latest is not None and latest.final
+        self.doubtful = lease is not None and not driven and not final and self._doubtful(lease)
+        sure = driven or final or self.doubtful
+        committed = latest.committed() if latest and sure else self._counted(spec, lease, latest)
+        whole = committed.rows == committed.planned
         driven &= not (whole and final)
         unended = lease is not None and not driven and not final and not whole
-        away = abs(self._now() - lease.heartbeat) if lease else timedelta(0)
-        self.doubtful = unended and lease is not None and not is_gone(lease) and STALE < away < DOUBTFUL
         ahead = self._ahead(lease) if lease and driven else 0.0
         return Status(
             run=spec.run_id,
@@ -141,18 +142,32 @@ class StatusReader:
         """The commits, counted anew only when somebody has driven since."""
         moment = (lease, latest, spec)
         if self._recount is None or self._recount[0] != moment:
-            plan = stored_plan(spec)
-            self._recount = moment, Progress(plan, counting_commits(plan, self._folder)).snapshot({})
+            try:
+                plan = stored_plan(spec)
+            except ReleaseError:  # it may be kept where only the driver's machine finds it
+                if latest is None:
+                    raise
+                self._recount = moment, latest.committed()
+            else:
+                self._recount = moment, Progress(plan, counting_commits(plan, self._folder)).snapshot({})
         return self._recount[1]
 
     def _beats(self, lease: Lease) -> bool:
         """Whether its driver is at work: as far as can be told from its clock, or because the lease has changed."""
         before, self._pulse = self._pulse, (lease.epoch, lease.heartbeat)
+        if self._pulse != before:
+            self._pulse_since = self._clock()
         if before is not None and self._pulse != before:
             # What a driver leaves that gives its lease back is older than its last heartbeat.
             self._beat_seen = self._clock() if self._pulse > before else None
         seen = self._beat_seen is not None and self._clock() - self._beat_seen <= STALE.total_seconds()
         return not is_gone(lease) and (seen or abs(self._now() - lease.heartbeat) <= STALE)
+
+    def _doubtful(self, lease: Lease) -> bool:
+        """Whether a heart that seems to stand still has not been looked at for long enough."""
+        away = abs(self._now() - lease.heartbeat)
+        young = self._clock() - self._pulse_since < SECOND_LOOK
+        return young and STALE < away < DOUBTFUL and not is_gone(lease)
 
     def _ahead(self, lease: Lease) -> float:
         ahead = (lease.heartbeat - self._now()).total_seconds()
