@@ -179,3 +179,69 @@ def test_spend_is_what_workers_reported(ended: list[tuple[int, int]], before: in
         worker.ask(purse, 0)
     said = total(worker.spent for worker in workers)
     assert purse.spent() == {AGENT: said + Spend(before, before)}
+
+
+def _ask_held(purse: Purse, worker: _Worker, written: dict[str, Spend], wanted: int, begins_meanwhile: int = 0) -> None:
+    """Ask a purse that is held to levels which are written down first."""
+    levels = purse.due()
+    written |= levels
+    purse.hold(levels)
+    worker.ask(purse, wanted, begins_meanwhile=begins_meanwhile)
+
+
+@given(
+    st.lists(ACTIONS, min_size=1, max_size=5),
+    st.integers(1, 1000),
+    st.integers(1, 100_000),
+    st.floats(0, 1),
+)
+def test_killed_commands_together_never_pass_the_budget(
+    commands: list[list[Any]], cost: int, budget: int, kept: float
+) -> None:
+    """Each command begins from what is stored or what the one before had written down, whichever is more."""
+    written: dict[str, Spend] = {}
+    begun = stored = 0
+    for actions in commands:
+        before = written.get(AGENT, NOTHING).most(Spend(stored, stored))
+        guess = {AGENT: Spend(cost, cost)}
+        fleet = _Fleet(Purse(Budget(tokens=budget), {}, {AGENT: before}, guess, held=True))
+        for action in actions:
+            if action[0] == "ask":
+                _ask_held(fleet.purse, fleet.workers[action[1]], written, action[2], action[3] % 5)
+            else:
+                fleet.act(action, cost)
+        begun += sum(worker.begun for worker in fleet.everyone)
+        stored += int(kept * sum(worker.ended for worker in fleet.everyone)) * cost
+        assert begun * cost <= budget
+
+
+@given(st.integers(1, 1000), st.integers(1, 3000), st.lists(st.integers(1, 400), max_size=4))
+def test_commands_that_end_in_order_spend_the_whole_budget(cost: int, carries: int, stops: list[int]) -> None:
+    """Being held to levels costs a run nothing, however often it is stopped, once each stop is written down."""
+    written: dict[str, Spend] = {}
+    budget, begun = carries * cost, 0
+    for stop in [*stops, budget]:
+        purse = Purse(Budget(tokens=budget), {}, written, {AGENT: Spend(cost, cost)}, held=True)
+        worker = _Worker("worker")
+        for _ in range(10_000):
+            _ask_held(purse, worker, dict(written), 40)
+            worker.begin(max(0, min(40, stop - worker.begun)))
+            if worker.begun == worker.ended:
+                break
+            worker.end(40, cost)
+        worker.ask(purse, 0)
+        begun += worker.begun
+        written |= purse.settled()
+        assert written[AGENT].tokens == begun * cost
+    assert begun == carries
+
+
+def test_a_level_is_a_little_ahead_of_what_is_spent():
+    """A kill costs a run a twentieth of what its budget has left, or sixteen trials, on top of what was in flight."""
+    guess = {AGENT: Spend(10, 10)}
+    for budget, ahead in ((100_000, 5_000), (1_000, 160)):
+        purse = Purse(Budget(tokens=budget), {}, {}, guess, measured={AGENT: 1000}, held=True)
+        levels = purse.due()
+        assert ahead <= levels[AGENT].tokens <= 2 * ahead
+        purse.hold(levels)
+        assert purse.due() == {}

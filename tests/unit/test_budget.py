@@ -54,14 +54,14 @@ def test_a_budget_in_dollars_leaves_free_models_alone() -> None:
 
 
 def test_what_a_dead_worker_had_in_flight_counts_as_paid_until_it_answers_again() -> None:
-    """The provider will have answered it; the worker's unused grants are free for others."""
+    """The provider will have answered it, and whatever else the worker had been allowed to begin since it was heard."""
     purse = Purse(Budget(tokens=10_000), {}, {}, {"a": Spend(0, 10)})
     assert purse.allow("w", "a", 16) == 16
     purse.report("w", "a", spent=Spend(0, 20), begun=7, ended=2)
     purse.gone("w")
-    assert purse.spent() == {"a": Spend(0, 70)}
+    assert purse.spent() == {"a": Spend(0, 160)}
     purse.gone("w")
-    assert purse.spent() == {"a": Spend(0, 70)}
+    assert purse.spent() == {"a": Spend(0, 160)}
     purse.report("w", "a", spent=Spend(0, 70), begun=7, ended=7)
     assert purse.spent() == {"a": Spend(0, 70)}
 

@@ -3,6 +3,7 @@
 run.json                      the question, written first
 lease.json, claims/<n>.json   who drives
 progress.json                 the last snapshot, for people who look on
+spending.json                 what each model may have cost at most, of runs with a budget
 inputs/<sha256>               files the workers need besides the release (recorded outputs)
 parts/<shard>/<uuid>.parquet  rows, written by workers as they go
 commits/<shard>/<n>.json      which parts count; the highest n does
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -21,6 +22,7 @@ from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json, to_json
 
 from trunchray.adapters.store import Store
+from trunchray.core.budget import Spend
 from trunchray.core.digest import sha256
 from trunchray.core.frozen import first_problem
 from trunchray.core.receipt import PartRef, Receipt
@@ -207,6 +209,26 @@ class RunFolder:
             self.store.write(path, content)
         return f"{self.uri}/{path}"
 
+    def write_spending(self, levels: Mapping[str, Spend]) -> None:
+        """Put down what each agent may have cost at most."""
+        self.store.write("spending.json", to_json({name: spend.measures for name, spend in levels.items()}))
+
+    def spending(self) -> dict[str, Spend]:
+        """What was put down last; nothing when there is none.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+        try:
+            return self.decoded("spending.json", _spending)
+        except FileNotFoundError:
+            return {}
+        except (ValueError, TypeError, AttributeError) as e:
+            raise StoreError(
+                f"{self.uri}/spending.json is damaged, so nobody knows what killed commands may have spent; delete it, "
+                "and only what is stored counts"
+            ) from e
+
     def write_progress(self, snapshot: JsonValue) -> None:
         self.store.write("progress.json", to_json(snapshot, indent=2))
 
@@ -220,6 +242,10 @@ class RunFolder:
 
 def _commit_path(shard: str, n: int) -> str:
     return f"commits/{shard}/{n}.json"
+
+
+def _spending(content: bytes) -> dict[str, Spend]:
+    return {str(name): Spend(int(cost), int(tokens)) for name, (cost, tokens) in from_json(content).items()}
 
 
 def _number(name: str) -> int:

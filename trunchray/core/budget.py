@@ -9,6 +9,11 @@ sum on top. A further trial is granted while spent + reserved stays within every
 passes its budget only by as much as the trials in flight, in the end a single one, happen to cost more than that, and
 by nothing when all trials cost the same. Until trials have ended, a first guess stands in for their mean; because it
 may be wrong, few are granted, and when they are several, for each as much as it could cost at most is reserved.
+
+Whoever keeps a purse may be killed, and what was in flight or not yet stored is then known to nobody. So a purse may be
+held to levels that were written down before: nothing is granted that would take an agent beyond its level, and the next
+purse takes the last level for spent. A level is a little ahead of what is spent and reserved: by a few trials, or by a
+twentieth of what the budget has left. That is what a kill may cost the run at most in trials that could have been paid.
 """
 
 from __future__ import annotations
@@ -16,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import sqrt
+from math import ceil, sqrt
 from typing import Literal
 
 from pydantic import Field
@@ -34,6 +39,8 @@ UNKNOWN = 16
 """Trials of an agent that may be in flight before the cost of one is known; two more for each that is."""
 MARGIN = 2.0
 """Standard deviations of the cost of what is in flight that are reserved on top of its mean."""
+AHEAD = 0.05
+"""The share of a budget's room by which a level is ahead, all agents together."""
 FEW_REPORTS = 8
 """Reports with ended trials below which their spread is not trusted; a trial's is then taken to be its mean."""
 
@@ -61,6 +68,15 @@ class Spend:
 
     def __sub__(self, other: Spend) -> Spend:
         return Spend(self.cost - other.cost, self.tokens - other.tokens)
+
+    @property
+    def measures(self) -> tuple[int, int]:
+        """As numbers of nano-dollars and of tokens."""
+        return self.cost, self.tokens
+
+    def most(self, other: Spend) -> Spend:
+        """The greater one in each measure."""
+        return Spend(max(self.cost, other.cost), max(self.tokens, other.tokens))
 
     def times(self, share: float) -> Spend:
         """So many times as much, to the nearest unit."""
@@ -132,7 +148,7 @@ class _Costs:
 class _Account:
     """One worker's trials of one agent: `granted` ≥ `begun` ≥ `ended`.
 
-    `lost` is what the trials count as that the worker had in flight when it went; None while it is there. `measured`
+    `lost` is what the trials count as that the worker may have had in flight when it went; None while it is there. `measured`
     and `measured_at` are `spent` and `ended` as the agent's mean last took them in.
     """
 
@@ -162,6 +178,8 @@ class _Agent:
     taken: int = 0
     begun: int = 0
     ended: int = 0
+    level: Spend = Spend()
+    """What it may have spent at most, as written down."""
     accounts: dict[str, _Account] = field(default_factory=dict[str, _Account])
 
     @contextmanager
@@ -190,7 +208,8 @@ class Purse:
     `spent` is what stored rows of each agent have cost already, `expected` a first guess of what one trial will, which
     rests on as many trials as `measured` says, and where it rests on none, `most` is what one could cost; `trials` is
     how many of an agent may begin at all (a pilot). An agent that is in none of them is known from its first report.
-    What nobody counts is taken to be `free`, or else to be what no budget can bound.
+    What nobody counts is taken to be `free`, or else to be what no budget can bound. A `held` purse grants nothing
+    beyond the levels of `hold`.
     """
 
     def __init__(
@@ -204,8 +223,9 @@ class Purse:
         measured: Mapping[str, int] | None = None,
         most: Mapping[str, Spend] | None = None,
         free: bool = False,
+        held: bool = False,
     ) -> None:
-        self._free = free
+        self._free, self._held = free, held
         self._measured, self._highest = measured or {}, most or {}
         self._whole = (whole or Budget()).limits()
         self._each, self._before, self._guesses, self._trials = dict(each), dict(spent), dict(expected), trials or {}
@@ -246,15 +266,15 @@ class Purse:
         return account.granted - account.begun
 
     def gone(self, worker: str) -> None:
-        """A worker died: what it had in flight was likely paid for and counts as spent; its grants are free again.
+        """A worker died: what it had in flight was likely paid for, and it may have begun all that it was granted.
 
-        When it does report again, that is undone.
+        So that counts as spent, until it does report again.
         """
         for books in self._agents.values():
             if worker in books.accounts:
                 with books.changing(worker) as account:
                     mean = Spend(round(books.costs[0].mean), round(books.costs[1].mean))
-                    account.lost = account.lost or mean.times(account.begun - account.ended)
+                    account.lost = account.lost or mean.times(account.granted - account.ended)
 
     def exhausted(self) -> dict[str, Reason]:
         """Agents that may begin nothing more, whatever is in flight now turns out to cost, and why."""
@@ -268,6 +288,52 @@ class Purse:
     def spent(self) -> dict[str, Spend]:
         """By agent, what is known to be spent, with what stored rows had cost before."""
         return {name: books.spent for name, books in self._agents.items()}
+
+    def due(self) -> dict[str, Spend]:
+        """The levels of all agents that are bounded, when one of them has to be raised before long; else nothing.
+
+        They are to be written down, and then `hold` makes them hold.
+        """
+        if not self._held:
+            return {}
+        found = {name: self._ahead(name) for name in self._agents if self._limits(name)}
+        return {name: level for name, (level, _) in found.items()} if any(late for _, late in found.values()) else {}
+
+    def hold(self, levels: Mapping[str, Spend]) -> None:
+        """These levels are written down."""
+        for name, level in levels.items():
+            books = self._agent(name)
+            books.level = books.level.most(level)
+
+    def settled(self) -> dict[str, Spend]:
+        """By agent, what is taken to be spent when nothing more begins: what is in flight counts as in `gone`."""
+        return {
+            name: books.spent + Spend(*(round(costs.mean) for costs in books.costs)).times(books.begun - books.ended)
+            for name, books in self._agents.items()
+        }
+
+    def _ahead(self, name: str) -> tuple[Spend, bool]:
+        """An agent's next level, and whether it comes near the present one in a measure that is bounded."""
+        books, bounded, level, late = self._agents[name], self._bounded(name), [0, 0], False
+        for measure, present in enumerate(books.level.measures):
+            now, few = (_needs({name: books}, measure, name, more) for more in (0, UNKNOWN))
+            ahead = max(few - now, self._share(name, measure))
+            near = present - now < ahead / 2
+            level[measure] = max(present, ceil(now + ahead)) if near else present
+            late = late or (near and measure in bounded)
+        return Spend(*level), late
+
+    def _bounded(self, name: str) -> set[int]:
+        return {measure for _, measure, _ in self._limits(name)}
+
+    def _share(self, name: str, measure: int) -> float:
+        """An agent's part of the room in its budgets that a level may be ahead by; 0 where nothing bounds it."""
+        rooms = [
+            (limit - sum(agent.paid(bounded) for agent in scope.values())) / len(scope)
+            for scope, bounded, limit in self._limits(name)
+            if bounded == measure
+        ]
+        return AHEAD * max(0.0, min(rooms, default=0.0))
 
     def _agent(self, name: str) -> _Agent:
         if name not in self._agents:
@@ -296,7 +362,11 @@ class Purse:
         return low
 
     def _fits(self, name: str, more: int) -> bool:
-        return all(_needs(scope, measure, name, more) <= limit for scope, measure, limit in self._limits(name))
+        books = self._agents[name]
+        held = self._bounded(name) if self._held else ()
+        return all(_needs({name: books}, at, name, more) <= books.level.measures[at] for at in held) and all(
+            _needs(scope, measure, name, more) <= limit for scope, measure, limit in self._limits(name)
+        )
 
     def _why_not(self, name: str) -> Reason | None:
         books = self._agents[name]

@@ -2,28 +2,66 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from trunchray.core.agent import AgentSpec
-from trunchray.core.budget import Purse
+from trunchray.core.budget import Purse, Spend
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Governor, Standing
+from trunchray.errors import StoreError
 
 
 class ClockedGovernor:
-    """Answers one worker at a time. One that is started again learns from the workers what they hold."""
+    """Answers one worker at a time. One that is started again learns from the workers what they hold.
+
+    What a purse is held to is written down in the run at `run_uri` before it holds.
+    """
 
     def __init__(
-        self, agents: Sequence[AgentSpec], purse: Purse | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        agents: Sequence[AgentSpec],
+        purse: Purse | None = None,
+        run_uri: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._governor = Governor(agents, purse, now=clock())
+        self._run_uri = run_uri if purse else None
+        self._writing = asyncio.Lock()
 
     async def exchange(self, worker: str, demands: Mapping[str, Demand]) -> dict[str, Allowance]:
         """As `Governor.exchange`, now."""
+        await self._write_ahead()
         return self._governor.exchange(worker, demands, self._clock())
 
     async def snapshot(self) -> dict[str, Standing]:
         """As `Governor.snapshot`, now."""
         return self._governor.snapshot(self._clock())
+
+    async def settle(self) -> None:
+        """Write down what is spent, now that nothing more begins."""
+        if levels := self._governor.settled():
+            await self._write(levels)
+
+    async def _write_ahead(self) -> None:
+        """Write down new levels when they are due; while one worker waits for that, others go on with the old ones."""
+        if self._writing.locked():
+            return
+        async with self._writing:
+            levels = self._governor.due()
+            if levels and await self._write(levels):
+                self._governor.hold(levels)
+
+    async def _write(self, levels: Mapping[str, Spend]) -> bool:
+        """Whether it is written; when the store fails, whoever stores rows says so, and nothing more is granted."""
+        if self._run_uri is None:
+            return True
+        from trunchray.adapters.runs import RunFolder  # noqa: PLC0415 - takes a second, and few runs need it
+
+        try:
+            await asyncio.to_thread(lambda: RunFolder(self._run_uri or "").write_spending(levels))
+        except StoreError:
+            return False
+        return True

@@ -115,6 +115,8 @@ class Balance:
 
     purse: Purse | None = None
     stored: Mapping[str, Counts] = field(default_factory=dict[str, Counts])
+    unseen: Mapping[str, Spend] = field(default_factory=dict[str, Spend])
+    """By model, what may have been paid beyond what stored rows cost: for trials of commands and workers that died."""
 
     @classmethod
     def open(cls, plan: Plan, folder: RunFolder, release: StoredRelease, spending: Spending) -> Balance:
@@ -122,18 +124,22 @@ class Balance:
         if not spending.limited:
             return cls()
         paid = read_paid(plan, folder, counting_commits(plan, folder))
+        levels = folder.spending()
+        spent = {name: of.spent.most(levels.get(name, Spend())) for name, of in paid.items()}
         one_each = _estimates(plan, release, paid, dict.fromkeys(paid, 1))
         purse = Purse(
             spending.whole,
             spending.each,
-            spent={name: of.spent for name, of in paid.items()},
+            spent=spent,
             expected={one.name: one_trial(one) for one in one_each},
             measured={one.name: one.rows for one in one_each},
             most={one.name: one_trial(one, "high") for one in one_each},
             free=spending.allow_unpriced,
             trials=None if spending.pilot is None else {name: spending.pilot - of.rows for name, of in paid.items()},
+            held=True,
         )
-        return cls(purse, {shard: counts for of in paid.values() for shard, counts in of.stored.items()})
+        stored = {shard: counts for of in paid.values() for shard, counts in of.stored.items()}
+        return cls(purse, stored, {name: spent[name] - of.spent for name, of in paid.items()})
 
     def closed(self, agents: Iterable[str]) -> dict[str, str]:
         """Those of the agents that may begin nothing from the start, and why."""
