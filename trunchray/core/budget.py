@@ -148,8 +148,8 @@ class _Costs:
 class _Account:
     """One worker's trials of one agent: `granted` ≥ `begun` ≥ `ended`.
 
-    `lost` is what the trials count as that the worker may have had in flight when it went; None while it is there. `measured`
-    and `measured_at` are `spent` and `ended` as the agent's mean last took them in.
+    `lost` is what the trials count as that the worker may have had in flight when it went; None while it is there.
+    `measured` and `measured_at` are `spent` and `ended` as the agent's mean last took them in.
     """
 
     spent: Spend = Spend()
