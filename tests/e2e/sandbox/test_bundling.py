@@ -105,6 +105,80 @@ def test_a_bundle_names_the_files_it_is_made_of(tmp_path: Path) -> None:
     assert made.builtins == ()
 
 
+NAMESPACES = {
+    "evals/a.ts": """
+        import { z } from "../lib/index";
+        import whole, { copied, text } from "../lib/index";
+        const seen = Object.keys(whole.nested);
+        const missing = z["missing"] ?? null;
+        export default { used: z.used(), missing, copied: copied.one, late: z.late(), seen, text };
+    """,
+    "lib/index.ts": """
+        import * as z from "./all";
+        import * as nested from "./nested";
+        export { z };
+        export default z;
+        export const copied = { ...nested, nested };
+        export const dropped = { ...z, z };
+        export const text = "var all_exports = {};\\n__export(all_exports, {\\n  used: () => used\\n});\\n";
+    """,
+    "lib/all.ts": """
+        export * as nested from "./nested";
+        export const unused = () => "nobody asked for this";
+        export function used() { return later; }
+        export let later = "before";
+        export const late = () => { later = "after"; return used(); };
+    """,
+    "lib/nested.ts": 'export const one = 1; export { one as "a name" }; export default class { own = 2 }',
+}
+
+
+async def test_what_is_used_of_an_object_of_exports_is_all_that_is_kept(tmp_path: Path) -> None:
+    """A namespace that is exported on, as zod's `z` is, works like the module itself, and brings only what is used."""
+    made = bundled(lay(tmp_path, NAMESPACES))
+    assert b"nobody asked" not in made.code
+    async with Inspector() as inspector:
+        inspection = await inspector.inspect(made.code)
+    assert inspection.flaws == ()
+    assert inspection.value == {
+        "used": "before",
+        "missing": None,
+        "copied": 1,
+        "late": "after",
+        "seen": ["a name", "default", "one"],
+        "text": "var all_exports = {};\n__export(all_exports, {\n  used: () => used\n});\n",
+    }
+
+
+CHANGED = {
+    "CommonJS": ('export * from "./c.cjs";', "exports.extra = 3;", "z.extra"),
+    "assignment": (
+        "export const extra = 3;",
+        "",
+        "(() => { try { z.added = 1; } catch { /* refused */ } return z.extra; })()",
+    ),
+}
+
+
+@pytest.mark.parametrize(("exported", "common", "used"), CHANGED.values(), ids=CHANGED.keys())
+async def test_an_object_of_exports_that_changes_stays_one(
+    tmp_path: Path, exported: str, common: str, used: str
+) -> None:
+    """What is known only when the code runs is not taken for missing, and other bundles are as they are alone."""
+    files = {
+        "evals/a.ts": f'import {{ z }} from "../lib/changed"; export default {{ extra: {used} }};',
+        "evals/b.ts": NAMESPACES["evals/a.ts"],
+        "lib/changed.ts": 'import * as z from "./extra"; export { z };',
+        "lib/extra.ts": f"{exported}\nexport const own = 1;",
+        "lib/c.cjs": common,
+    }
+    root = lay(tmp_path, NAMESPACES | files)
+    together = bundle(["evals/a.ts", "evals/b.ts"], working_dir=root, root=root)
+    assert together["evals/b.ts"] == bundled(root, "evals/b.ts")
+    async with Inspector() as inspector:
+        assert (await inspector.inspect(together["evals/a.ts"].code)).value == {"extra": 3}
+
+
 def test_the_same_sources_give_the_same_bytes(tmp_path: Path) -> None:
     """Neither the place of a repository, nor the other entries, nor a repetition changes a bundle."""
     first, second = lay(tmp_path / "one", FEATURES), tmp_path / "two" / "deeper"

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trunchray.adapters.sandbox.esbuild_binary import ESBUILD_VERSION, esbuild_binary
-from trunchray.adapters.sandbox.launcher import run
+from trunchray.adapters.sandbox.launcher import Completed, run
 from trunchray.adapters.sandbox.metafile import Metafile
+from trunchray.adapters.sandbox.namespaces import ENTRY, as_modules
 from trunchray.adapters.sandbox.walls import Walls
 from trunchray.adapters.scratch import scratch
 from trunchray.core.digest import sha256
@@ -72,26 +73,59 @@ def bundle(entries: Sequence[str], *, working_dir: Path, root: Path) -> dict[str
     # esbuild reports paths without symbolic links.
     working_dir, root = Path(os.path.realpath(working_dir)), Path(os.path.realpath(root))
     with scratch() as folder:
-        _run(names, working_dir, root, Path(os.path.realpath(folder)))
-        meta = Metafile(json.loads((folder / "meta.json").read_bytes()), working_dir=working_dir, root=root)
-        problems = [problem for number in range(len(names)) for problem in meta.problems(f"{number}.js")]
-        if problems:
-            raise AuthoringError(problems)
-        return {name: _bundle(meta, folder / f"{number}.js") for number, name in enumerate(names)}
+        try:
+            return _bundles(names, working_dir, root, Path(os.path.realpath(folder)))
+        except TimeoutError as e:
+            raise AuthoringError([Problem(names[0], 0, "", f"bundling took more than {_TIME_LIMIT} s")]) from e
 
 
-def _run(names: Sequence[str], working_dir: Path, root: Path, output: Path) -> None:
-    """Write `<number of the entry>.js` for each, and `meta.json`."""
-    command = _command(names, output)
-    try:
-        # An environment with NODE_PATH and the like would change what is found.
-        done = run(command, cwd=str(working_dir), env={}, walls=_walls(command[0], root, output), timeout=_TIME_LIMIT)
-    except TimeoutError as e:
-        raise AuthoringError([Problem(names[0], 0, "", f"bundling took more than {_TIME_LIMIT} s")]) from e
+def _bundles(names: Sequence[str], working_dir: Path, root: Path, folder: Path) -> dict[str, Bundle]:
+    done = _run(names, working_dir, root, folder)
     if done.code != 0:
         errors = done.output.decode(errors="replace")
         problems = list(_problems(errors, working_dir, root))
         raise AuthoringError(problems or [Problem(names[0], 0, "", f"bundling failed: {errors.strip()[-500:]}")])
+    meta = Metafile(json.loads((folder / "meta.json").read_bytes()), working_dir=working_dir, root=root)
+    outputs = [f"{number}.js" for number in range(len(names))]
+    problems = [problem for output in outputs for problem in meta.problems(output)]
+    if problems:
+        raise AuthoringError(problems)
+    codes = _without_unused([(folder / output).read_bytes() for output in outputs])
+    return {name: _bundle(meta, *made) for name, made in zip(names, zip(outputs, codes, strict=True), strict=True)}
+
+
+def _without_unused(codes: Sequence[bytes]) -> list[bytes]:
+    """The bundles without what only objects of exports lead to, and nothing uses."""
+    # The names of folders are in what esbuild makes of them, so they must not depend on the other bundles.
+    modules = {sha256(code): files for code in codes if (files := as_modules(code.decode()))}
+    if not modules:
+        return list(codes)
+    with scratch() as folder:
+        root = Path(os.path.realpath(folder))
+        for name, files in modules.items():
+            (root / name).mkdir()
+            for file, text in files.items():
+                (root / name / file).write_bytes(text.encode())
+        less = _bundled_again(list(modules), root)
+    return [less.get(sha256(code), code) for code in codes]
+
+
+def _bundled_again(folders: Sequence[str], root: Path) -> dict[str, bytes]:
+    """What is made of the modules in each folder; nothing where the code changes an object of exports."""
+    with scratch() as folder:
+        output = Path(os.path.realpath(folder))
+        if _run([f"{name}/{ENTRY}" for name in folders], root, root, output).code == 0:
+            return {name: (output / f"{number}.js").read_bytes() for number, name in enumerate(folders)}
+    if len(folders) == 1:
+        return {}
+    return {name: code for folder in folders for name, code in _bundled_again([folder], root).items()}
+
+
+def _run(names: Sequence[str], working_dir: Path, root: Path, output: Path) -> Completed:
+    """Write `<number of the entry>.js` for each, and `meta.json`. Raises TimeoutError."""
+    command = _command(names, output)
+    # An environment with NODE_PATH and the like would change what is found.
+    return run(command, cwd=str(working_dir), env={}, walls=_walls(command[0], root, output), timeout=_TIME_LIMIT)
 
 
 def _walls(program: str, root: Path, output: Path) -> Walls:
@@ -176,9 +210,9 @@ def _explained(message: str) -> str:
     return f"{message}: the package is not installed; declare it in package.json"
 
 
-def _bundle(meta: Metafile, file: Path) -> Bundle:
-    code = _required(meta.required(file.name)) + file.read_bytes()
-    return Bundle(code, sha256(code), meta.inputs(file.name), meta.builtins(file.name))
+def _bundle(meta: Metafile, output: str, code: bytes) -> Bundle:
+    code = _required(meta.required(output)) + code
+    return Bundle(code, sha256(code), meta.inputs(output), meta.builtins(output))
 
 
 def _required(names: Sequence[str]) -> bytes:
