@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -153,14 +154,19 @@ def test_looking_on_while_a_run_is_driven(slow_run: Path, trunchray: CommandLine
         write(slow_run, provider)
         driver = start("run", slow_run, "--json")
         wait(provider.reached.is_set, driver)
+        watch = start("status", "runs/r", "--watch", "--json")
         status = trunchray("status", "runs/r", "--json").json
         report = trunchray("report", "runs/r", "--json")
         said = trunchray.refused_while_others_write("run", slow_run)
         out, err = driver.communicate(timeout=60)
         assert driver.returncode == 0, err
+    seen = [json.loads(line) for line in watch.communicate(timeout=60)[0].splitlines()]
+    assert watch.returncode == 0
+    assert [line["state"] for line in seen[:1] + seen[-1:]] == ["running", "complete"]
+    assert seen[-1]["committed"]["agents"][0]["counts"]["passed"] == CASES
     assert status["state"] == "running"
     assert f":{driver.pid}:" in status["driver"]
-    assert 0 < status["committed"]["agents"][0]["counts"]["passed"] < CASES
+    assert status["latest"]["agents"][0]["planned"] == CASES
     assert report.code == 0
     assert not report.json["complete"]
     assert "another process drives this run: " in said
