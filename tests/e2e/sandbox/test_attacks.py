@@ -9,11 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
-import subprocess
-import sys
-import sysconfig
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -321,79 +316,3 @@ async def test_the_whole_stack(target: Target, sandbox: EvaluatorSandbox) -> Non
     outcomes = {name: await as_evaluated(sandbox, name, target.at) for name in expected("stack")}
     assert kinds(outcomes) == expected("stack")
     assert (target.egress(), target.changes()) == ([], [])
-
-
-@pytest.fixture
-def nobodys_folder() -> Iterator[Path]:
-    """With a short path, because addresses of sockets are short, and under folders that everybody may enter."""
-    with tempfile.TemporaryDirectory(prefix="nobody-") as folder:
-        os.chown(folder, 65534, 65534)
-        yield Path(folder)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_all_of_it_as_an_unprivileged_user(nobodys_folder: Path) -> None:
-    """Nothing of this needs privileges, nor depends on having none."""
-    folder = nobodys_folder
-    python = unprivileged_python(folder / "python")
-    command = [
-        *AS_NOBODY,
-        python,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        f"--basetemp={folder / 'x'}",
-        __file__,
-    ]
-    with (folder / "log").open("w+") as log:
-        done = subprocess.run(
-            command,
-            env=UNPRIVILEGED,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,
-            timeout=240,
-            check=False,
-        )
-    printed = (folder / "log").read_text()
-    assert done.returncode == 0, printed[-3000:]
-    assert re.search(r"\d+ passed, 1 skipped", printed), printed[-300:]
-
-
-CHECK = """
-import subprocess, sys, pytest, trunchray
-from deno import find_deno_bin
-find_deno_bin()
-subprocess.run([sys.executable, "-c", ""], check=True)
-"""
-UNPRIVILEGED = {"PYTHONPATH": str(Path(__file__).parents[3]), "PYTHONDONTWRITEBYTECODE": "1", "PATH": os.defpath}
-AS_NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
-
-
-def unprivileged_python(folder: Path) -> str:
-    """An interpreter of this version that everybody may execute, with this one's packages."""
-    if shutil.which("setpriv") is None:
-        pytest.skip("setpriv is not installed")
-    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    other = folder / "bin" / "python"
-    for link, place in {
-        other: f"/usr/bin/{version}",
-        folder / "bin" / "deno": binary(),
-        folder / "lib" / version / "site-packages": sysconfig.get_path("purelib"),
-    }.items():
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.symlink_to(place)
-    (folder / "pyvenv.cfg").write_text("home = /usr/bin\n")
-    for python in (sys.executable, str(other)):
-        if (
-            Path(python).exists()
-            and not subprocess.run(
-                [*AS_NOBODY, python, "-c", CHECK], env=UNPRIVILEGED, cwd="/", capture_output=True, check=False
-            ).returncode
-        ):
-            return python
-    pytest.skip("no interpreter of this version may be executed by everybody")
