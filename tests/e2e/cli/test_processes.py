@@ -162,7 +162,7 @@ def test_looking_on_while_a_run_is_driven(slow_run: Path, trunchray: CommandLine
         assert driver.returncode == 0, err
     seen = [json.loads(line) for line in watch.communicate(timeout=60)[0].splitlines()]
     assert watch.returncode == 0
-    assert [line["state"] for line in seen[:1] + seen[-1:]] == ["running", "complete"]
+    assert [line["state"] for line in seen if line["state"] != "running"] == ["complete"]
     assert seen[-1]["committed"]["agents"][0]["counts"]["passed"] == CASES
     assert status["state"] == "running"
     assert f":{driver.pid}:" in status["driver"]
