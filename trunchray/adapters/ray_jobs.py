@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shlex
@@ -212,6 +213,8 @@ def _connect(address: str) -> Any:
         os.environ["RAY_AUTH_MODE"] = "token"
     from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - Ray takes a second to import
 
+    for talker in ("ray.dashboard.modules.job.sdk", "ray.dashboard.modules.dashboard_sdk"):
+        logging.getLogger(talker).setLevel(logging.ERROR)
     before = os.environ.get(_ADDRESS)
     os.environ[_ADDRESS] = address
     try:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -178,13 +179,14 @@ def _write(text: str) -> None:
 def _show_jobs(console: Console, found: list[RayJob]) -> None:
     from trunchray.cli.screen import Line, fitted
 
+    now = datetime.now(UTC)
     columns = [("began", 2), ("took", 1), ("run", 3), ("state", 0)]
-    console.print(fitted(console, "job", columns, [Line(job.id, _cells(job)) for job in found]))
+    console.print(fitted(console, "job", columns, [Line(job.id, _cells(job, now)) for job in found]))
 
 
-def _cells(job: RayJob) -> list[str]:
+def _cells(job: RayJob, now: datetime) -> list[str]:
     from trunchray.core.wording import duration
 
     began = job.began.astimezone().strftime("%Y-%m-%d %H:%M") if job.began else "–"
-    took = duration((job.ended - job.began).total_seconds()) if job.began and job.ended else "–"
+    took = duration(((job.ended or now) - job.began).total_seconds()) if job.began else "–"
     return [began, took, job.run, state(job)]
