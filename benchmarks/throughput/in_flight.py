@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Literal
 
 from baseline import bare
-from measure import apart, table
-from server import serving
+from measure import apart, result, table
+from server import in_flight, serving
 from subject import drive, make_release, question, rows, served
 
 
-def run(pool: Literal["local", "ray"], cases: int, permits: int, latency: float, base_url: str) -> tuple[float, float]:
-    """Requests in flight in the middle of a run: as the server has them, and as the trials do."""
+def run(pool: Literal["local", "ray"], cases: int, permits: int, base_url: str) -> float:
+    """How many trials were asking, on average in the middle half of a run."""
     with tempfile.TemporaryDirectory() as out:
         release = make_release(f"{out}/releases", cases)
         drive(question(release, [served(base_url, permits=permits)]), release, out, pool)
@@ -26,8 +26,7 @@ def run(pool: Literal["local", "ray"], cases: int, permits: int, latency: float,
         ]
     first, last = min(began for began, _ in spans), max(ended for _, ended in spans)
     low, high = first + (last - first) * 0.25, first + (last - first) * 0.75
-    answered = sum(low <= ended < high for _, ended in spans)
-    return answered * latency / (high - low), _overlap(spans, low, high) / (high - low)
+    return _overlap(spans, low, high) / (high - low)
 
 
 def _overlap(spans: Iterable[tuple[float, float]], low: float, high: float) -> float:
@@ -44,19 +43,27 @@ def main() -> None:
     parser.add_argument("--permits", type=int, default=500)
     parser.add_argument("--latency", type=float, default=0.5, metavar="SECONDS")
     options = parser.parse_args()
+    permits, latency = options.permits, options.latency
     shown: list[list[object]] = []
-    with serving(round(options.latency * 1000)) as base_url:
-        for processes in (1, 2):
-            baseline = bare(base_url, options.trials, processes=processes, permits=options.permits)
-            at_server = baseline.requests * options.latency / baseline.wall
-            name = f"bare aiohttp, {processes} processes, whole run"
-            shown.append([name, at_server, at_server / options.permits, None])
+    for processes in (1, 2):
+        answered: list[float] = []
+        with serving(round(latency * 1000), answered=answered) as base_url:
+            bare(base_url, options.trials, processes=processes, permits=permits)
+        found = in_flight(answered, latency)
+        shown.append([f"bare aiohttp, {processes} processes", found, found / permits, None])
     for pool in ("local", "ray"):
-        with serving(round(options.latency * 1000)) as base_url:
-            at_server, in_trials = apart(run, pool, options.trials, options.permits, options.latency, base_url)
-        shown.append([pool, at_server, at_server / options.permits, in_trials / options.permits])
-    title = f"{options.permits} permits, {options.latency:g} s a request, {options.trials:,} trials; middle half"
+        answered = []
+        with serving(round(latency * 1000), answered=answered) as base_url:
+            in_trials = apart(run, pool, options.trials, permits, base_url)
+        found = in_flight(answered, latency)
+        shown.append([pool, found, found / permits, in_trials / permits])
+    title = f"{permits} permits, {latency:g} s a request, {options.trials:,} trials; middle half"
     table(title, ["", "in flight at the server", "of permitted", "trials asking, of permitted"], shown)
+    print()
+    for name, _, share, _ in shown[2:]:
+        assert isinstance(share, float)
+        what = f"in flight ÷ permitted, {latency:g} s, {permits} permits, {name}"
+        result(what, "≥ 0.9", f"{share:.2f}", met=share >= 0.9)
 
 
 if __name__ == "__main__":

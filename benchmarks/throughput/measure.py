@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Usage:
 def usage() -> Usage:
     """Of this process and everything below it. Ray's actors and Deno's processes are workers; Ray's own are others."""
     below = list(_below(os.getpid(), _all()))
-    workers = [process for process in below if process.name.startswith("ray::_Actor") or "deno" in process.name]
+    workers = [process for process in below if process.name.startswith("ray::WorkerActor") or "deno" in process.name]
     others = [process for process in below if process not in workers]
     own = _read(os.getpid())
     return Usage(
@@ -61,6 +62,53 @@ def usage() -> Usage:
         driver_peak=own.peak,
         worker_peak=max((process.peak for process in workers), default=0),
     )
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What answering all trials took a peer, from when it was ready until its results were stored."""
+
+    passed: int
+    """Trials whose answer was right, as it counted them."""
+    wall: float
+    """Seconds."""
+    cpu: float
+    """Seconds, in all of its processes."""
+    peak: float
+    """MB, of the largest process."""
+    written: int
+    """Bytes written to files, as often as they were."""
+    kept: int = 0
+    """Bytes of files that it left."""
+
+
+class Exertion:
+    """Measures an effort from when it is made until `done`, in this process and all below it."""
+
+    def __init__(self) -> None:
+        self._usage, self._written, self._began = usage(), _written(), time.monotonic()
+
+    def spent(self) -> Usage:
+        """What was used so far."""
+        return usage().since(self._usage)
+
+    def done(self, passed: int, folder: str | None = None) -> Effort:
+        """The effort, of which `folder` holds what is left."""
+        spent = self.spent()
+        files = Path(folder).rglob("*") if folder else ()
+        return Effort(
+            passed=passed,
+            wall=time.monotonic() - self._began,
+            cpu=spent.driver + spent.workers + spent.others,
+            peak=max(spent.driver_peak, spent.worker_peak),
+            written=_written() - self._written,
+            kept=sum(file.stat().st_size for file in files if file.is_file()),
+        )
+
+
+def _written() -> int:
+    """Bytes that this process has ever passed to files; what is sent through sockets is not among them."""
+    return int(Path("/proc/self/io").read_text().partition("wchar: ")[2].split()[0])
 
 
 def apart(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -81,6 +129,11 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
                 cell.ljust(w) if n == 0 else cell.rjust(w) for n, (cell, w) in enumerate(zip(row, widths, strict=True))
             )
         )
+
+
+def result(what: str, budget: str, measured: str, *, met: bool) -> None:
+    """Print a line of the README's table of results."""
+    print(f"| {what} | {budget} | {measured} | {'yes' if met else 'no'} |")
 
 
 def _shown(cell: object) -> str:

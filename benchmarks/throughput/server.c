@@ -3,7 +3,8 @@
  *   server LATENCY_MS ANSWER_FILE
  *
  * Listens on a free port of 127.0.0.1, prints it, and gives each request the bytes of the file after LATENCY_MS.
- * It ends when its standard input does, which is when its parent has ended.
+ * It ends when its standard input does, which is when its parent has ended, and then prints when it answered each
+ * request, in microseconds.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -17,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MAX_CONNECTIONS = 4096, REQUEST = 1 << 16, ANSWER = 1 << 20, WAITING = 1 << 16 };
+enum { MAX_CONNECTIONS = 4096, REQUEST = 1 << 16, ANSWER = 1 << 20, WAITING = 1 << 16, TIMES = 1 << 20 };
 
 typedef struct {
     char *received;
@@ -34,6 +35,8 @@ typedef struct {
 static Connection connections[MAX_CONNECTIONS];
 static Answer waiting[WAITING]; /* a ring; the latency is constant, so answers fall due in order */
 static unsigned long first, next;
+static long answered[TIMES];
+static size_t answers;
 static char answer[ANSWER];
 static size_t answer_length;
 
@@ -51,6 +54,7 @@ static void drop(int fd) {
 
 static void send_answer(int fd) {
     size_t sent = 0;
+    if (answers < TIMES) answered[answers++] = now();
     while (sent < answer_length) {
         ssize_t n = send(fd, answer + sent, answer_length - sent, MSG_NOSIGNAL);
         if (n > 0) sent += (size_t)n;
@@ -141,6 +145,10 @@ static void read_answer(const char *path) {
     answer_length = (size_t)head + length;
 }
 
+static void print_times(void) {
+    for (size_t i = 0; i < answers; i++) printf("%ld\n", answered[i]);
+}
+
 int main(int count, char **arguments) {
     if (count != 3) return 2;
     long latency = atol(arguments[1]) * 1000;
@@ -153,7 +161,10 @@ int main(int count, char **arguments) {
         for (int i = 0; i < n; i++) {
             int fd = events[i].data.fd;
             if (fd == listener) accept_all(poll, listener);
-            else if (fd == STDIN_FILENO) return 0;
+            else if (fd == STDIN_FILENO) {
+                print_times();
+                return 0;
+            }
             else receive(fd, latency);
         }
         send_due();

@@ -8,7 +8,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Generator
+import time
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,16 +47,30 @@ CALLS = 2
 
 
 @contextmanager
-def serving(latency_ms: int = 0, reply: dict[str, Any] = ANSWER) -> Generator[str]:
-    """The base URL of a server in a process of its own, which always gives this reply."""
+def serving(latency_ms: int = 0, reply: dict[str, Any] = ANSWER, answered: list[float] | None = None) -> Generator[str]:
+    """The base URL of a server in a process of its own, which always gives this reply.
+
+    `answered` gets the second of each answer, from anywhere, when the block ends.
+    """
     with tempfile.TemporaryDirectory() as temporary:
         answer = Path(temporary) / "answer.json"
         answer.write_text(json.dumps(reply))
         command = [*_program(Path(temporary)), str(latency_ms), str(answer)]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin
             assert process.stdout
             yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
-            process.kill()
+            process.stdin.close()
+            times = process.stdout.read().split()
+    if answered is not None:
+        answered += [int(each) / 1e6 for each in times]
+
+
+def in_flight(answered: Sequence[float], latency: float) -> float:
+    """How many requests waited for their answer on average, in the middle half of the time; `latency` in seconds."""
+    first, last = min(answered), max(answered)
+    low, high = first + (last - first) * 0.25, first + (last - first) * 0.75
+    return sum(low <= each < high for each in answered) * latency / (high - low)
 
 
 @contextmanager
@@ -79,8 +94,8 @@ def _program(temporary: Path) -> list[str]:
 
 
 class _Connection(asyncio.Protocol):
-    def __init__(self, latency: float, answer: bytes) -> None:
-        self._latency, self._answer = latency, answer
+    def __init__(self, latency: float, answer: bytes, answered: list[float]) -> None:
+        self._latency, self._answer, self._answered = latency, answer, answered
         self._received = b""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -95,15 +110,22 @@ class _Connection(asyncio.Protocol):
             if len(rest) < length:
                 return
             self._received = rest[length:]
-            asyncio.get_running_loop().call_later(self._latency, self._transport.write, self._answer)
+            asyncio.get_running_loop().call_later(self._latency, self._send)
+
+    def _send(self) -> None:
+        self._transport.write(self._answer)
+        self._answered.append(time.monotonic())
 
 
 async def _serve(latency: float, body: bytes) -> None:
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     loop = asyncio.get_running_loop()
-    server = await loop.create_server(lambda: _Connection(latency, head + body), "127.0.0.1", 0, backlog=4096)
+    answered: list[float] = []
+    server = await loop.create_server(lambda: _Connection(latency, head + body, answered), "127.0.0.1", 0, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)
+    for each in answered:
+        print(round(each * 1e6))
 
 
 async def _converse() -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Literal
 
 import pyarrow.parquet as pq
-from measure import Usage, usage
+from measure import Effort, Exertion, Usage
 from pydantic_core import to_json
 
 from trunchray.adapters.lease import HeldLease
@@ -22,6 +22,7 @@ from trunchray.core.agent import Mock, ModelAgent, Pacing
 from trunchray.core.digest import sha256
 from trunchray.core.plan import make_plan
 from trunchray.core.release import Compiler, Release, ReleaseCases, ReleaseEval, ReleaseTool, sealed
+from trunchray.core.report import Report
 from trunchray.core.run import RunSpec
 from trunchray.engine.local import LocalPool
 from trunchray.engine.progress import Snapshot
@@ -120,9 +121,11 @@ class Ran:
     work: float
     """From the first dispatch until the last shard is committed."""
     report: float
-    """Aggregation and what else comes after."""
+    """Aggregation."""
     spent: Usage
     """While working, reporting not included."""
+    effort: Effort
+    """All from when the pool is ready, reporting included; on Ray without the workers, who are gone by then."""
 
 
 class Onlooker:
@@ -145,60 +148,59 @@ class _Watched:
         began = time.monotonic()
         self._pool: Pool = LocalPool(run_uri, release_uri) if kind == "local" else _ray(run_uri, release_uri, workers)
         self.start = time.monotonic() - began
-        self.workers = self._pool.workers
+        self.workers = workers if kind == "ray" else 1
         self.submit, self.next_event, self.progress = self._pool.submit, self._pool.next_event, self._pool.progress
         self.standing, self.nodes, self.stop = self._pool.standing, self._pool.nodes, self._pool.stop
-        self._before, self._began = usage(), time.monotonic()
+        self.exertion, self._began = Exertion(), time.monotonic()
 
     def close(self) -> None:
-        self.work, self.spent = time.monotonic() - self._began, usage().since(self._before)
+        self.work, self.spent = time.monotonic() - self._began, self.exertion.spent()
         self._pool.close()
+        self.closed = time.monotonic()
 
 
 def _ray(run_uri: str, release_uri: str, workers: int) -> Pool:
-    import ray  # noqa: PLC0415 - takes a second
-
-    from trunchray.engine.cluster import RayPool  # noqa: PLC0415
+    from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - takes a second
+    from trunchray.engine.seating import Seating  # noqa: PLC0415
 
     class Ready(RayPool):
         """Whose workers have read the release."""
 
         def __init__(self) -> None:
-            super().__init__(run_uri, release_uri, workers=workers)
-            ray.get([seat.actor.progress.remote() for seat in self._seats])
+            super().__init__(run_uri, release_uri, seating=Seating(workers=workers))
+            while self.starting:
+                self.next_event(0.2)
 
     return Ready()
 
 
-def drive(spec: RunSpec, release: StoredRelease, out: str, pool: Literal["local", "ray"], *, workers: int = 2) -> Ran:
-    """Run the question from its beginning, as `trunchray run` does."""
-    folder = RunFolder(f"{out}/{spec.run_id}")
+def carry_out(spec: RunSpec, release: StoredRelease, run_uri: str, open_pool: Callable[[], Pool]) -> Report:
+    """Run what is not counted yet, as `trunchray run` does."""
+    folder = RunFolder(run_uri)
     lease = HeldLease.take(folder.store)
     folder.freeze(spec)
-    plan = make_plan(spec, release.cases().index)
+    plan, wanted = make_plan(spec, release.cases().index), [agent.name for agent in spec.agents]
+    try:
+        return Run(plan, folder, lease=lease, open_pool=open_pool, wanted=wanted, observer=Onlooker(), stop=Flag())()
+    finally:
+        lease.release()
+
+
+def drive(spec: RunSpec, release: StoredRelease, out: str, pool: Literal["local", "ray"], *, workers: int = 2) -> Ran:
+    """Run the question from its beginning."""
+    run_uri = f"{out}/{spec.run_id}"
     opened: list[_Watched] = []
 
     def open_pool() -> Pool:
-        opened.append(_Watched(pool, folder.uri, release.uri, workers))
+        opened.append(_Watched(pool, run_uri, release.uri, workers))
         return opened[-1]
 
-    began = time.monotonic()
-    report = Run(
-        plan,
-        folder,
-        lease=lease,
-        open_pool=open_pool,
-        wanted=[agent.name for agent in spec.agents],
-        observer=Onlooker(),
-        stop=Flag(),
-    )()
-    whole = time.monotonic() - began
-    lease.release()
+    report = carry_out(spec, release, run_uri, open_pool)
     if not report.complete or report.error:
         raise SystemExit(f"the run is not what was to be measured: {report.not_run} not run, {report.error} errors")
     watched = opened[0]
-    rest = whole - watched.start - watched.work
-    return Ran(plan.trials, watched.start, watched.work, rest, watched.spent)
+    rest, effort = time.monotonic() - watched.closed, watched.exertion.done(report.passed, run_uri)
+    return Ran(report.planned, watched.start, watched.work, rest, watched.spent, effort)
 
 
 def rows(out: str, columns: Sequence[str]) -> dict[str, list[Any]]:
