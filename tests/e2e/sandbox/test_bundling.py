@@ -110,8 +110,7 @@ NAMESPACES = {
         import { z } from "../lib/index";
         import whole, { copied, text } from "../lib/index";
         const seen = Object.keys(whole.nested);
-        const missing = z["missing"] ?? null;
-        export default { used: z.used(), missing, copied: copied.one, late: z.late(), seen, text };
+        export default { used: z.used(), copied: copied.one, late: z.late(), seen, text };
     """,
     "lib/index.ts": """
         import * as z from "./all";
@@ -142,7 +141,6 @@ async def test_what_is_used_of_an_object_of_exports_is_all_that_is_kept(tmp_path
     assert inspection.flaws == ()
     assert inspection.value == {
         "used": "before",
-        "missing": None,
         "copied": 1,
         "late": "after",
         "seen": ["a name", "default", "one"],
@@ -156,6 +154,11 @@ CHANGED = {
         "export const extra = 3;",
         "",
         "(() => { try { z.added = 1; } catch { /* refused */ } return z.extra; })()",
+    ),
+    "absence": (
+        "export const extra = 3;",
+        "",
+        '(() => { try { z.absent(); } catch (e) { return /absent is not a func/.test(e) && 3; } })()',
     ),
 }
 

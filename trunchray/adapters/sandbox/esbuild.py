@@ -33,6 +33,7 @@ _FLAGS = (
     "--log-limit=0",
     "--color=false",
 )
+_STRICT = ("--log-override:import-is-undefined=error",)
 _error = re.compile(
     r"(?:✘ \[ERROR\]|(?P<warning>▲ \[WARNING\])) (?P<message>.*)\n"
     r"(?:\n    (?P<path>.+?):(?P<row>\d+):\d+:\n"
@@ -111,19 +112,23 @@ def _without_unused(codes: Sequence[bytes]) -> list[bytes]:
 
 
 def _bundled_again(folders: Sequence[str], root: Path) -> dict[str, bytes]:
-    """What is made of the modules in each folder; nothing where the code changes an object of exports."""
+    """What is made of the modules in each folder.
+
+    Nothing where the code changes an object of exports, or asks for what it lacks: with the object as it is, a message
+    about that names it.
+    """
     with scratch() as folder:
         output = Path(os.path.realpath(folder))
-        if _run([f"{name}/{ENTRY}" for name in folders], root, root, output).code == 0:
+        if _run([f"{name}/{ENTRY}" for name in folders], root, root, output, *_STRICT).code == 0:
             return {name: (output / f"{number}.js").read_bytes() for number, name in enumerate(folders)}
     if len(folders) == 1:
         return {}
     return {name: code for folder in folders for name, code in _bundled_again([folder], root).items()}
 
 
-def _run(names: Sequence[str], working_dir: Path, root: Path, output: Path) -> Completed:
+def _run(names: Sequence[str], working_dir: Path, root: Path, output: Path, *flags: str) -> Completed:
     """Write `<number of the entry>.js` for each, and `meta.json`. Raises TimeoutError."""
-    command = _command(names, output)
+    command = [*_command(names, output), *flags]
     # An environment with NODE_PATH and the like would change what is found.
     return run(command, cwd=str(working_dir), env={}, walls=_walls(command[0], root, output), timeout=_TIME_LIMIT)
 
