@@ -67,7 +67,7 @@ def test_a_run_stops_at_its_budget_and_goes_on_with_a_larger_one(pool: str, rele
         )
 
         larger = Spending(Budget(usd=10))
-        assert drive(question(release, agents), release, tmp_path, pool=pool, spending=larger).complete
+        assert drive(question(release, agents), release, tmp_path, spending=larger).complete
         assert set(Counter(provider.asked.values())) == {1}
         assert provider.asked.total() == CASES
 
@@ -109,9 +109,9 @@ def test_a_pilot_runs_so_many_trials_of_each_model(pool: str, release: StoredRel
             assert (one.basis, one.rows, one.trials) == ("rows", 20, CASES - 20)
             assert one.usd is not None
             assert one.usd.low == pytest.approx(one.usd.high) == pytest.approx((CASES - 20) * EACH)
-        drive(spec, release, tmp_path, pool=pool, spending=Spending(pilot=20))
+        drive(spec, release, tmp_path, spending=Spending(pilot=20))
         assert provider.asked.total() == 40
-        assert drive(spec, release, tmp_path, pool=pool).complete
+        assert drive(spec, release, tmp_path).complete
         assert set(provider.asked.values()) == {2}
 
 

@@ -39,7 +39,7 @@ def ask(agent: ModelAgent, release: StoredRelease, folder: Path, name: str, pool
 def test_another_run_asks_nothing_again(pool: str, release: StoredRelease, tmp_path: Path):
     """What one run was answered, any run that asks the same gets without a request, at no cost, and says so."""
     with CountingProvider() as provider:
-        first = ask(model(provider), release, tmp_path, "first", pool)
+        first = ask(model(provider), release, tmp_path, "first")
         assert (provider.asked.total(), first.models[0].cache_hits) == (CASES, 0)
         second = ask(model(provider), release, tmp_path, "second", pool)
         assert provider.asked.total() == CASES
@@ -60,21 +60,21 @@ def test_what_is_found_is_not_spent(pool: str, budget: Budget, release: StoredRe
     """A budget for a few trials is enough for a run whose answers are all there, and nothing of it goes."""
     limits = Limits(max_output_tokens=10)
     with CountingProvider() as provider:
-        ask(model(provider, limits=limits), release, tmp_path, "first", pool)
+        ask(model(provider, limits=limits), release, tmp_path, "first")
         spending = Spending(budget)
         second = ask(model(provider, limits=limits), release, tmp_path, "second", pool, spending=spending)
         assert provider.asked.total() == CASES
         assert (second.complete, second.models[0].cost_usd) == (True, 0)
         other = model(provider, limits=limits, params={"seed": 1})
-        assert not ask(other, release, tmp_path, "third", pool, spending=spending).complete
+        assert not ask(other, release, tmp_path, "third", spending=spending).complete
         assert CASES < provider.asked.total() <= CASES + 10, "the same budget pays for ten trials of ten tokens"
 
 
 def test_the_cache_does_not_change_what_is_counted(pool: str, release: StoredRelease, tmp_path: Path):
     """Rows are the same whether their answers were bought or found, but for cost and for what tells them apart."""
     agent = ModelAgent(name="m", model="mock/echo", mock=Mock())
-    for name in ("first", "second"):
-        ask(agent, release, tmp_path, name, pool)
+    ask(agent, release, tmp_path, "first")
+    ask(agent, release, tmp_path, "second", pool)
 
     def compared(name: str) -> list[dict[str, Any]]:
         different = ("cost_usd", "steps")
@@ -100,7 +100,7 @@ def test_every_call_of_a_trial_is_kept(pool: str, release: StoredRelease, tmp_pa
     """A conversation with tool calls is found step by step, and goes as it went."""
     script = (ScriptedReply(tool_calls=(ScriptedCall(name="nope"),)), ScriptedReply(text="done"))
     agent = ModelAgent(name="m", model="mock/script", mock=Mock(script=script))
-    ask(agent, release, tmp_path, "first", pool)
+    ask(agent, release, tmp_path, "first")
     second = ask(agent, release, tmp_path, "second", pool)
     assert second.models[0].cache_hits == 2 * CASES
     assert {row["output"] for row in rows(tmp_path / "second")} == {"done"}
@@ -114,7 +114,7 @@ def test_failures_are_not_kept(pool: str, release: StoredRelease, tmp_path: Path
         first = ask(agent, release, tmp_path, "first", pool)
         assert (first.error, provider.asked.total()) == (3, CASES)
         provider.failing = {}
-        second = ask(agent, release, tmp_path, "second", pool)
+        second = ask(agent, release, tmp_path, "second")
         assert (second.error, second.models[0].cache_hits, provider.asked.total()) == (0, CASES - 3, CASES + 3)
 
 

@@ -16,14 +16,14 @@ def test_a_run_through_litellm(pool: str, tmp_path: Path):
     """Rows say the same as those of the direct client: answers, tokens, cost, and failures in our own words."""
     release = make_release(tmp_path, 8)
     found: dict[str, list[dict[str, object]]] = {}
-    for transport in ("openai", "litellm"):
+    for transport, place in (("openai", "local"), ("litellm", pool)):
         with CountingProvider() as provider:
             provider.failing["prompt 3"] = 400
             agent = ModelAgent.model_validate(
                 {"name": "m", "model": "vllm/m", "base_url": provider.base_url, "transport": transport}
                 | {"price": Price(input=1, output=2)}
             )
-            drive(question(release, [agent]), release, tmp_path / transport, pool=pool)
+            drive(question(release, [agent]), release, tmp_path / transport, pool=place)
             assert provider.asked == {f"prompt {number}": 1 for number in range(8)}
         names = ("case_id", "outcome", "output", "finish_reason", "failure_type", "usage_input", "cost_usd", "model")
         table = rows(tmp_path / transport / "test")

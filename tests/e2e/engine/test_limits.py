@@ -8,9 +8,7 @@ from support.provider import CountingProvider
 from support.releases import make_release
 from support.runs import Onlooker, drive, question
 from trunchray.adapters.models.rate_limit import Limiter, RateLimit
-from trunchray.core.agent import ModelAgent, Pacing, Quota
-from trunchray.core.budget import Budget
-from trunchray.engine.spending import Spending
+from trunchray.core.agent import ModelAgent, Quota
 
 
 def served(name: str, provider: CountingProvider, **changes: object) -> ModelAgent:
@@ -49,18 +47,5 @@ def test_a_model_whose_key_is_refused_is_left_alone(pool: str, tmp_path: Path):
         assert report.models[1].passed == 200
         assert any("'barred' is not asked any more: authentication" in warning for warning in onlooker.warnings)
         barred.failing = {}
-        assert drive(question(release, agents), release, tmp_path, pool=pool).passed == 400
+        assert drive(question(release, agents), release, tmp_path).passed == 400
         assert (barred.answered.total(), provider.answered.total()) == (200, 200)
-
-
-def test_a_budget_ends_the_run_and_a_larger_one_continues_it(pool: str, tmp_path: Path):
-    """No trial begins that the budget does not carry; what is not run says so, and is run when there is more."""
-    release = make_release(tmp_path, 100)
-    with CountingProvider() as provider:
-        agent = served("m", provider, pacing=Pacing(max_in_flight=8))
-        spec = question(release, [agent])
-        report = drive(spec, release, tmp_path, pool=pool, spending=Spending(Budget(tokens=400)))
-        assert report.models[0].not_run_reason == "budget"
-        assert provider.answered.total() <= 40
-        assert drive(spec, release, tmp_path, pool=pool).passed == 100
-        assert provider.answered.total() == 100

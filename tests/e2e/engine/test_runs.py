@@ -1,4 +1,7 @@
-"""What a run promises, on every pool."""
+"""What a run promises, on every pool.
+
+Where a run only has to be there first, or only to go on, it does so in this process: each run on Ray starts processes.
+"""
 
 from __future__ import annotations
 
@@ -71,12 +74,12 @@ def test_added_models_and_attempts_run_alone(pool: str, tmp_path: Path):
     release = make_release(tmp_path, 30)
     with CountingProvider() as provider:
         agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url)
-        drive(question(release, [agent]), release, tmp_path, pool=pool)
+        drive(question(release, [agent]), release, tmp_path)
         first = {row["trial_key"]: row for row in rows(tmp_path / "test")}
         report = drive(question(release, [A]), release, tmp_path, pool=pool)
         assert [(m.name, m.passed) for m in report.models] == [("m", 30), ("a", 30)]
         assert provider.asked.total() == 30
-        drive(question(release, [agent], attempts=2), release, tmp_path, pool=pool)
+        drive(question(release, [agent], attempts=2), release, tmp_path)
         assert provider.asked.total() == 60
     after = {row["trial_key"]: row for row in rows(tmp_path / "test")}
     assert first.items() <= after.items()
@@ -96,7 +99,7 @@ def test_a_stopped_run_goes_on_where_it_stopped(pool: str, tmp_path: Path):
         assert {model.not_run_reason for model in part.models} == {"cancelled"}
         answered = provider.answered.total()
         assert answered == 120 - part.not_run
-        whole = drive(question(release, [agent]), release, tmp_path, pool=pool)
+        whole = drive(question(release, [agent]), release, tmp_path)
         assert whole.complete
         assert whole.passed == 120
         assert provider.answered.total() == 120, "an answer was paid for twice"
@@ -133,7 +136,7 @@ def test_errors_that_somebody_mended_are_asked_again(pool: str, tmp_path: Path):
     with CountingProvider() as provider:
         provider.failing = {"prompt 3": 503, "prompt 20": 401, "prompt 30": 400}
         agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url, pacing=Pacing(max_retries=0))
-        assert drive(question(release, [agent]), release, tmp_path, pool=pool).error == 3
+        assert drive(question(release, [agent]), release, tmp_path).error == 3
         assert provider.asked.total() == 40
         provider.failing = {}
         onlooker = Onlooker()
@@ -199,7 +202,7 @@ def test_a_damaged_part_is_named_and_its_trials_run_again(pool: str, tmp_path: P
     """A flipped byte in a stored part never reaches a report: the part is named and its trials are owed again."""
     release = make_release(tmp_path, 40)
     agent = ModelAgent(name="a", model="mock/echo", mock=Mock())
-    whole = drive(question(release, [agent]), release, tmp_path, pool=pool)
+    whole = drive(question(release, [agent]), release, tmp_path)
     before = unmeasured(tmp_path / "test")
     for place, part in enumerate(sorted((tmp_path / "test" / "parts").rglob("*.parquet"))[:2]):
         content = bytearray(part.read_bytes())
@@ -211,7 +214,7 @@ def test_a_damaged_part_is_named_and_its_trials_run_again(pool: str, tmp_path: P
     assert again.complete
     assert again.passed == whole.passed
     assert unmeasured(tmp_path / "test") == before
-    assert drive(question(release, [agent]), release, tmp_path, pool=pool) == again
+    assert drive(question(release, [agent]), release, tmp_path) == again
 
 
 def test_a_lost_part_is_run_again(pool: str, tmp_path: Path):
@@ -219,7 +222,7 @@ def test_a_lost_part_is_run_again(pool: str, tmp_path: Path):
     release = make_release(tmp_path, 40)
     with CountingProvider() as provider:
         agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url)
-        drive(question(release, [agent]), release, tmp_path, pool=pool)
+        drive(question(release, [agent]), release, tmp_path)
         next((tmp_path / "test" / "parts").rglob("*.parquet")).unlink()
         assert drive(question(release, [agent]), release, tmp_path, pool=pool).complete
         assert 40 < provider.asked.total() <= 56
