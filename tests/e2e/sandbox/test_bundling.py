@@ -158,7 +158,7 @@ CHANGED = {
     "absence": (
         "export const extra = 3;",
         "",
-        '(() => { try { z.absent(); } catch (e) { return /absent is not a func/.test(e) && 3; } })()',
+        "(() => { try { z.absent(); } catch (e) { return /absent is not a func/.test(e) && 3; } })()",
     ),
 }
 
