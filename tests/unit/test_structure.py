@@ -17,7 +17,13 @@ from support.layers import LAYERS
 ROOT = Path(trunchray.__file__).parent
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names.split()}
 OWNERS = {
-    "ray": ("engine/cluster.py", "adapters/ray_jobs.py"),  # where trials run; jobs on somebody else's cluster
+    "ray": (
+        "engine/cluster.py",
+        "engine/ray_",
+        "adapters/ray_jobs.py",
+        "adapters/telemetry/ray_metrics.py",
+    ),  # where trials run; jobs on somebody else's cluster
+    "opentelemetry": "adapters/telemetry/traces.py",
     "fsspec": "adapters/store.py",
     "pyarrow": "adapters/parts.py",
     "aiohttp": "adapters/models/",

@@ -74,6 +74,19 @@ _manners: dict[tuple[str, str], _Manners] = {}
 """By endpoint and bucket."""
 
 
+@dataclass
+class _Tally:
+    made: int = 0
+
+
+_tally = _Tally()
+
+
+def requests_made() -> int:
+    """Operations on stores that this process has begun so far, each try counted; of several objects at once, one."""
+    return _tally.made
+
+
 class Store:
     """A folder somewhere. Paths are relative to it, with forward slashes.
 
@@ -280,11 +293,13 @@ class Store:
     def _tried(self, doing: str, action: Callable[[], T]) -> T:
         """Run one operation of the file system, again while it fails in a way that may pass."""
         if self._local:
+            _tally.made += 1
             return action()
         manners = self._manners
         try:
             for attempt in self._patience.tries_of(manners):
                 with attempt:
+                    _tally.made += 1
                     result = action()
                     manners.answers = True
                     manners.done.add(doing)
