@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from trunchray.agents.base import Agent
 from trunchray.core.case import Case
+from trunchray.core.telemetry import SILENCE, Telemetry
 from trunchray.core.trial import Failure, Result, Timing, Trace, Trial, Verdict
 from trunchray.errors import EvaluatorError, ProviderError, TrialError, boundary
 from trunchray.evaluators.grade import Grader
@@ -44,6 +45,7 @@ class TrialRunner:
     worker: str
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc
+    telemetry: Telemetry = SILENCE
 
     async def generate(self, trial: Trial, case: Case, *, queued: float = 0) -> Generation:
         """Ask the agent. `queued` is how long the trial waited for its turn, in seconds."""
@@ -68,7 +70,9 @@ class TrialRunner:
             try:
                 with boundary(EvaluatorError, f"case {generation.case.id!r}"):
                     evaluator = self.grader.evaluator_digest(generation.case)
-                verdict = await self.grader.grade(generation.case, trace)
+                with self.telemetry.span("evaluator") as span:
+                    verdict = await self.grader.grade(generation.case, trace)
+                    span.add(outcome="passed" if verdict.passed else "failed", score=verdict.score)
             except TrialError as e:
                 failure = Failure.of(e)
         graded = self.clock() - began

@@ -9,7 +9,8 @@ import asyncio
 import gc
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -20,11 +21,13 @@ from trunchray.adapters import parts
 from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache
 from trunchray.adapters.models.connect import build_client, load_clients
+from trunchray.adapters.models.observed import ObservedClient
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.adapters.sandbox.launcher import Requirement, require, sandbox_level
 from trunchray.adapters.sandbox.tools import ToolModule
+from trunchray.adapters.telemetry.connect import connect
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec
@@ -32,6 +35,7 @@ from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
 from trunchray.core.receipt import Counts, InHand, Mark, Marks, PartRef, Receipt
+from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.shelf import Shelf
@@ -59,6 +63,9 @@ class Place:
     """The walls without which it runs no author code."""
     cache: str | None = None
     """The store of answers that need not be asked for again."""
+    observe: Observe = field(default_factory=Observe)
+    """What it tells of its work, and to whom."""
+    on_ray: bool = False
 
     def share(self, permits: int) -> int:
         """The part of `permits`, which all workers have together, that falls to this one; at least 1."""
@@ -101,7 +108,8 @@ class Worker:
         self._shards = {shard.id: shard for shard in self._plan.shards}
         self._sandbox = EvaluatorSandbox(slots=place.slots)
         self._grader = Grader(_modules(release), self._sandbox)
-        self._toolbox = Toolbox(_tools(release))
+        self._telemetry = connect(place.observe, run=spec.run_id, worker=place.name, on_ray=place.on_ray)
+        self._toolbox = Toolbox(_tools(release), telemetry=self._telemetry)
         self._cache = ReplyCache.at(place.cache) if place.cache else None
         self._desks: dict[str, _Desk] = {}
         self._admissions = Admissions(exchange)
@@ -128,6 +136,12 @@ class Worker:
             StoreError: rows could not be stored; those that were are found by the next attempt.
         """
         shard = self._shards[shard_id]
+        told: dict[str, Fact] = {"shard": shard_id, "model": shard.agent.name, "attempt": shard.attempt}
+        with self._telemetry.span("shard", **told, dispatch=attempt) as span:
+            return await self._work(shard, attempt, span)
+
+    async def _work(self, shard: Shard, attempt: int, span: Span) -> Receipt:
+        shard_id = shard.id
         kept, rows, damaged = await asyncio.to_thread(self._stored, shard, attempt)
         work = self._in_work[shard_id] = _InWork(rows)
         try:
@@ -139,15 +153,17 @@ class Worker:
                 await self._all(self._one(trial, desk, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
+        counts, missing = Counts.of(rows.newest.values()), len(shard.case_ids) - len(rows.newest)
+        span.add(rows=counts.rows, errors=counts.error, missing=missing, parts=len(shelf.parts))
         return Receipt(
             shard=shard_id,
             attempt=attempt,
             parts=(*kept, *shelf.parts),
             keys_digest=keys_digest(rows.newest),
             plan_digest=shard.keys_digest(),
-            counts=Counts.of(rows.newest.values()),
+            counts=counts,
             replaced=rows.replaced,
-            missing=len(shard.case_ids) - len(rows.newest),
+            missing=missing,
             damaged=tuple(damaged),
             warnings=self._cache.warnings if self._cache else (),
         )
@@ -182,24 +198,28 @@ class Worker:
         if self._cache:
             self._cache.close()
         await self._sandbox.close()
+        await asyncio.to_thread(self._telemetry.close)
 
     async def _one(self, trial: Trial, desk: _Desk, shelf: Shelf, work: _InWork) -> None:
         runner = desk.runner
         queued_from = runner.clock()
-        async with desk.places:
-            if self._stopping or (number := await desk.admission.begin()) is None:
-                return
-            work.in_flight += 1
-            try:
-                case = self._cases[trial.case_id]
-                generation = await runner.generate(trial, case, queued=runner.clock() - queued_from)
-            finally:
-                work.in_flight -= 1
-                desk.admission.end(number)
-        # Graded without a place, and after the trial that takes it has asked: neither a slow evaluator nor our own work
-        # keeps the model waiting.
-        await asyncio.sleep(0)
-        result = await runner.grade(generation)
+        with ExitStack() as told:
+            async with desk.places:
+                if self._stopping or (number := await desk.admission.begin()) is None:
+                    return
+                work.in_flight += 1
+                queued = runner.clock() - queued_from
+                span = told.enter_context(self._telemetry.span("trial", queued=queued, **_about(trial)))
+                try:
+                    generation = await runner.generate(trial, self._cases[trial.case_id], queued=queued)
+                finally:
+                    work.in_flight -= 1
+                    desk.admission.end(number)
+            # Graded without a place, and after the trial that takes it has asked: neither a slow evaluator nor our own
+            # work keeps the model waiting.
+            await asyncio.sleep(0)
+            result = await runner.grade(generation)
+            _tell(span, result)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
         work.again -= trial.key in work.rows.newest
@@ -222,11 +242,13 @@ class Worker:
         if spec.name not in self._desks:
             replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
             client = build_client(spec, environ=os.environ, replay=replay)
+            if self._place.observe.anything:
+                client = ObservedClient(client, spec, self._telemetry)
             admission = self._admissions.of(spec)
             agent = build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
             self._desks[spec.name] = _Desk(
                 agent,
-                TrialRunner(agent, spec.digest, self._grader, self._place.name),
+                TrialRunner(agent, spec.digest, self._grader, self._place.name, telemetry=self._telemetry),
                 admission,
                 asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight)),
             )
@@ -270,6 +292,19 @@ def _part(content: bytes, expected: str | None) -> tuple[str, list[tuple[str, Ma
     if expected not in {None, sha}:
         raise StoreError("not what was committed")
     return sha, parts.marks(parts.decode(content))
+
+
+def _about(trial: Trial) -> dict[str, Fact]:
+    return {"trial": trial.key, "case": trial.case_id, "model": trial.agent, "attempt": trial.attempt}
+
+
+def _tell(span: Span, result: Result) -> None:
+    trace, failure = result.trace, result.failure
+    span.add(outcome=result.outcome, failure=failure.type if failure else None)
+    if failure:
+        span.add(boundary=failure.boundary)
+    if trace:
+        span.add(tokens=trace.spent_tokens, cost=trace.cost_usd, retries=trace.retries)
 
 
 def _mark(result: Result) -> Mark:
