@@ -20,6 +20,7 @@ from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Finished, In
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, InHand, Receipt
 from trunchray.core.report import Report
+from trunchray.core.telemetry import SILENCE, Telemetry
 from trunchray.core.trial import BLOCKING
 from trunchray.engine.aggregate import aggregate, counting_commits, publish
 from trunchray.engine.governor import Standing
@@ -118,6 +119,7 @@ class Run:
         stored: Mapping[str, Counts] | None = None,
         closed: Mapping[str, str] | None = None,
         terms: Terms | None = None,
+        telemetry: Telemetry = SILENCE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._folder, self._lease = plan, folder, lease
@@ -128,6 +130,8 @@ class Run:
         self._progress, self._rates, self._terms = Progress(plan, {}), Rates(), terms or Terms()
         self._standing: Mapping[str, Standing] = {}
         self._warned: set[str] = set()
+        self._telemetry = telemetry
+        self._nodes: tuple[NodeStanding, ...] = ()
         self._closed, self._stored = dict(closed or {}), stored or {}
         self._look_due = self._snapshot_due = float("-inf")
 
@@ -137,6 +141,12 @@ class Run:
         Raises:
             Interrupted: the run was stopped, and counting what it has would take longer than a stop may.
         """
+        with self._telemetry.span("run", planned=self._plan.trials) as span:
+            report = self._report()
+            span.add(planned=report.planned, not_run=report.not_run)
+            return report
+
+    def _report(self) -> Report:
         commits = counting_commits(self._plan, self._folder)
         again = {
             shard
@@ -228,6 +238,8 @@ class Run:
                 self._wind_down(ledger, pool, grace=GRACE)
                 break
             if event := pool.next_event(TICK):
+                if isinstance(event, Lost):
+                    self._telemetry.event("lost", shard=event.shard, dispatch=event.attempt)
                 self._carry_out(ledger.handle(event), pool)
                 if isinstance(event, Finished) and event.missing and event.closed:
                     self._commit(event.receipt)
@@ -253,6 +265,7 @@ class Run:
                 case Commit(receipt=receipt):
                     self._commit(receipt)
                 case Abandon(shard=shard, reason=reason):
+                    self._telemetry.event("abandoned", shard=shard)
                     self._observer.warn(
                         f"shard {shard} was given up after repeated losses ({reason}); its trials stay owed"
                     )
@@ -264,7 +277,9 @@ class Run:
         self._warn_once(receipt.warnings)
         if receipt.parts:
             self._lease.confirm()
-            self._progress.settle(self._folder.commit(receipt))
+            counts = self._folder.commit(receipt)
+            self._progress.settle(counts)
+            self._telemetry.event("commit", shard=counts.shard, rows=counts.counts.rows, missing=counts.missing)
 
     def _warn_once(self, warnings: Collection[str]) -> None:
         """Every worker says it again with every shard."""
@@ -282,7 +297,20 @@ class Run:
         standing = self._standing = pool.standing()
         self._close_lanes(ledger, standing)
         snapshot = self._progress.snapshot(pool.progress(), standing, datetime.now(UTC), pool.nodes())
+        self._tell(snapshot)
         self._show(self._rates.told(self._clock(), snapshot), store=last)
+
+    def _tell(self, snapshot: Snapshot) -> None:
+        """How models stand, and which machines have come, gone or changed."""
+        for agent in snapshot.agents:
+            if one := agent.standing:
+                told = {"permits": one.permits, "in_flight": one.in_flight, "waiting": one.waiting}
+                self._telemetry.event("standing", model=agent.name, **told)
+        before, self._nodes = {node.model_copy(update={"shards": 0}) for node in self._nodes}, snapshot.nodes
+        for node in snapshot.nodes:
+            if node.model_copy(update={"shards": 0}) not in before:
+                told = {"workers": node.workers, "down": node.down, "draining": node.draining}
+                self._telemetry.event("node", node=node.node, **told)
 
     def _show(self, snapshot: Snapshot, *, store: bool) -> None:
         """Tell who looks on, and those who read the folder when that is due."""
@@ -303,6 +331,8 @@ class Run:
                 self._observer.warn(
                     f"model {name!r} is not asked any more: {why}; its trials stay owed, and {remedy(reason)}"
                 )
+        for name in ledger.closed.keys() - self._closed.keys():
+            self._telemetry.event("closed", model=name, reason=ledger.closed[name])
         self._closed |= ledger.closed
 
     def _widths(self, workers: int) -> dict[str, int]:
