@@ -71,9 +71,10 @@ class RayJobs:
         Raises:
             UsageError: it is none, nobody answers there, or a token is wanted or not accepted.
         """
-        self._shown = address_shown(address.rstrip("/"))
-        _knock(address, self._shown)
-        with _first_answer(self._shown):
+        self.address = address_shown(address.rstrip("/"))
+        """Without a password, for messages."""
+        _knock(address, self.address)
+        with _first_answer(self.address):
             self._client = _connect(address)
 
     def all(self) -> list[RayJob]:
@@ -88,8 +89,8 @@ class RayJobs:
         """
         known = {job.id: job for job in self.all()}
         if job_id not in known:
-            hint = nearest(job_id, known) or f"; `trunchray jobs --address {self._shown}` lists them"
-            raise UsageError(f"no job {job_id!r} at {self._shown}{hint}")
+            hint = nearest(job_id, known) or f"; `trunchray jobs --address {self.address}` lists them"
+            raise UsageError(f"no job {job_id!r} at {self.address}{hint}")
         return known[job_id]
 
     def driving(self, run: str) -> RayJob | None:
@@ -130,7 +131,7 @@ class RayJobs:
             return job
         raise UsageError(
             f"job {job.id!r} already drives this run, with other settings; wait for its end, or end it with "
-            f"`trunchray stop {job.id} --address {self._shown}`, and submit again"
+            f"`trunchray stop {job.id} --address {self.address}`, and submit again"
         )
 
     def log(self, job_id: str) -> str:
@@ -159,11 +160,11 @@ class RayJobs:
 
     def _refused(self, error: RuntimeError) -> Interrupted:
         """With the last of the head's own words, which come with its traceback."""
-        return Interrupted(f"the cluster at {self._shown} did not do it: {str(error).strip().splitlines()[-1]}")
+        return Interrupted(f"the cluster at {self.address} did not do it: {str(error).strip().splitlines()[-1]}")
 
     def _lost(self, error: Exception) -> Interrupted:
         return Interrupted(
-            f"the cluster at {self._shown} does not answer any more ({type(error).__name__}); what is finished is "
+            f"the cluster at {self.address} does not answer any more ({type(error).__name__}); what is finished is "
             "stored, and `trunchray status RUN` reads it without the cluster"
         )
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shlex
-import time
-from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -24,18 +21,8 @@ from trunchray.cli.options import (
     Yes,
 )
 from trunchray.cli.output import Output
-from trunchray.cli.submitted import Address, address_of, described, exit_code, state, wait
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from trunchray.adapters.ray_jobs import RayJob, RayJobs
-    from trunchray.cli.job import Job
-
-BEGINS_WITHIN = 30.0
-"""Seconds that `submit` looks on: most of what is wrong with a cluster shows as the job begins."""
-SETTLED = 2.0
-"""Seconds that a job runs before it is taken to have begun."""
+from trunchray.cli.submitted import Address, address_of
+from trunchray.errors import UsageError
 
 
 def register(app: typer.Typer) -> None:
@@ -45,6 +32,9 @@ def register(app: typer.Typer) -> None:
 def submit(
     target: Target,
     address: Address = None,
+    kuberay: Annotated[
+        bool, typer.Option("--kuberay", help="In place of --address: write a RayJob, which starts a cluster.")
+    ] = False,
     model: Models = None,
     out: Annotated[
         str | None,
@@ -60,6 +50,23 @@ def submit(
     budget_tokens: BudgetTokens = None,
     allow_unpriced: AllowUnpriced = False,
     yes: Yes = False,
+    image: Annotated[
+        str | None, typer.Option(metavar="IMAGE", help="KubeRay: what cluster/Dockerfile makes, where you keep it.")
+    ] = None,
+    namespace: Annotated[
+        str | None, typer.Option(metavar="NAME", help="KubeRay: where the RayJob is; else kubectl's.")
+    ] = None,
+    secret: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="KubeRay: a secret whose entries become the pods' environment."),
+    ] = None,
+    pods: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="KubeRay: pods of four workers each; 2 by default.")
+    ] = None,
+    file: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="KubeRay: where to write; else to stdout.")
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="KubeRay: hand the RayJob to kubectl.")] = False,
     json: Json = False,
 ) -> None:
     """Have a Ray cluster run a benchmark against models. This machine is not needed any more then.
@@ -68,16 +75,21 @@ def submit(
     have them in their environment. Submitting the same again goes on with a run that was interrupted.
 
     Example: trunchray submit run.yaml --out s3://bucket/runs --address http://head:8265
-    """
-    from trunchray.adapters.ray_jobs import RayJobs
-    from trunchray.cli.cost import CostCheck
-    from trunchray.cli.job import prepare
-    from trunchray.engine.launch import check
-    from trunchray.frontends.submission import command, store_config
 
+    Example: trunchray submit run.yaml --out s3://bucket/runs --kuberay --secret keys --apply
+    """
     output = Output(as_json=json)
-    where = address_of(address)
-    cluster = RayJobs(where)
+    ours = {"--image": image, "--namespace": namespace, "--secret": secret, "--pods": pods}
+    _check_kind({**ours, "--output": file, "--apply": apply}, address, kuberay=kuberay)
+
+    from trunchray.cli.handover import Handover, ToJobs, ToKubernetes
+    from trunchray.cli.job import prepare
+
+    handover: Handover
+    if kuberay:
+        handover = ToKubernetes(output, image, namespace, secret or [], pods or 2, file=file, apply=apply)
+    else:
+        handover = ToJobs(output, address_of(address))
     job = prepare(
         target,
         models=model or [],
@@ -91,73 +103,13 @@ def submit(
         note=output.note,
         here=False,
     )
-    if cluster.driving(job.run_uri) is None:
-        check(job.spec, job.release, job.out, takeover=takeover)
-        CostCheck(output, job, yes=yes).rest(began=False)
-    flags = {"--yes": True, "--allow-unpriced": allow_unpriced, "--takeover": takeover}
-    config = store_config(job.config, job.spec, job.recorded, out=job.out, cache=job.cache)
-    submitted, new = cluster.submit(job.run_uri, command(config, [flag for flag, given in flags.items() if given]))
-    if new:
-        _say_what_nodes_need(output, job)
-        submitted = _begun(output, cluster, submitted)
-    else:
-        output.note(f"job {submitted.id!r} does just that already; nothing was submitted")
-    _show_submitted(output, submitted, config, where, new=new)
-    if not submitted.alive:
-        raise typer.Exit(exit_code(submitted))
+    handover(job, yes=yes, flags={"--allow-unpriced": allow_unpriced, "--takeover": takeover})
 
 
-def _say_what_nodes_need(output: Output, job: Job) -> None:
-    keys = sorted({name for agent in job.spec.agents for name in agent.key_names})
-    if keys:
-        named = ", ".join(
-            name if name in os.environ else f"{name} (not set here, which does not matter)" for name in keys
-        )
-        output.note(f"the cluster's nodes have to have in their environment: {named}")
-    for agent in job.spec.agents:
-        if agent.base_url and _is_loopback(agent.base_url):
-            output.warn(f"model {agent.name!r}: {agent.base_url} is another machine on each node of a cluster: itself")
-
-
-def _is_loopback(url: str) -> bool:
-    return urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
-
-
-def _begun(output: Output, cluster: RayJobs, job: RayJob) -> RayJob:
-    """The job once it is clear that it runs, or that it does not; or as it is after a while."""
-    output.note(f"job {job.id!r} is submitted; waiting for it to begin …")
-    running_since: float | None = None
-
-    def settled(now: RayJob) -> bool:
-        nonlocal running_since
-        if now.status == "running" and running_since is None:
-            running_since = time.monotonic()
-        return not now.alive or (running_since is not None and time.monotonic() - running_since >= SETTLED)
-
-    now = wait(cluster, job.id, settled, within=BEGINS_WITHIN)
-    if now.status == "pending":
-        output.warn(f"job {job.id!r} has not begun within {BEGINS_WITHIN:.0f} s; does the cluster have room for it?")
-    if now.status == "failed":
-        output.warn(f"job {job.id!r} has ended at once: {state(now)}. It said:\n{_tail(cluster.log(job.id))}")
-    return now
-
-
-def _tail(log: str, lines: int = 10) -> str:
-    return "\n".join(log.rstrip().splitlines()[-lines:])
-
-
-def _show_submitted(output: Output, job: RayJob, config: str, address: str, *, new: bool) -> None:
-    run, at = shlex.quote(job.run), f"{job.id} --address {shlex.quote(address)}"
-    lines = {
-        "job": f"{job.id} ({state(job)})",
-        "run": job.run,
-        "watch": f"trunchray status {run} --watch",
-        "logs": f"trunchray logs {at} --follow",
-        "stop": f"trunchray stop {at}",
-    }
-
-    def show(console: Console) -> None:
-        for name, text in lines.items():
-            console.print(f"{name:<6} {text}")
-
-    output.result(described(job) | {"config": config, "new": new}, show)
+def _check_kind(ours: dict[str, object], address: str | None, *, kuberay: bool) -> None:
+    """Refuse options of the other kind of cluster."""
+    if kuberay and address:
+        raise UsageError("--address names a cluster that is up, and --kuberay starts one; leave one out")
+    for option, value in ours.items():
+        if value and not kuberay:
+            raise UsageError(f"{option} belongs to --kuberay; give that, too, or leave it out")
