@@ -71,7 +71,7 @@ def runs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], dict[str, int], set[st
     return shards, widths, done
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(run=runs(), data=st.data())
 def test_every_history_settles_each_shard_once(
     run: tuple[list[tuple[str, str]], dict[str, int], set[str]], data: st.DataObject
