@@ -105,7 +105,7 @@ def test_credentials_that_expire_in_the_middle(pool: str, s3: Bucket):
         assert "\n" not in str(e.value)
         stored = sum(part.rows for receipt in RunFolder(f"{s3.uri}/test").commits().values() for part in receipt.parts)
         before = provider.answered.total()
-        assert drive(spec, release, s3.uri, pool=pool, takeover=True).complete
+        assert drive(spec, release, s3.uri, takeover=True).complete
         assert len(rows(s3)) == 96
         assert provider.answered.total() - before <= 96 - stored
 
@@ -131,14 +131,15 @@ def test_inputs_and_cache_on_s3(pool: str, s3: Bucket):
     release = make_release(s3.uri, 8)
     recorded = b"".join(b'{"case_id": "c%d", "output": "out %d"}\n' % (number, number) for number in range(8))
     replaying = ModelAgent(name="r", model="mock/replay", mock=Mock(replay=sha256(recorded)))
-    drive(question(release, [replaying]), release, s3.uri, pool=pool, inputs={sha256(recorded): recorded})
-    assert {row["output"] for row in rows(s3)} == {f"out {number}" for number in range(8)}
+    inputs, cache = {sha256(recorded): recorded}, f"{s3.uri}/cache"
     with CountingProvider() as provider:
-        for run in ("first", "second"):
-            spec = question(release, [asking(provider)], run_id=run)
-            assert drive(spec, release, s3.uri, pool=pool, cache=f"{s3.uri}/cache").complete
+        drive(question(release, [asking(provider)], run_id="first"), release, s3.uri, cache=cache)
+        spec = question(release, [asking(provider), replaying])
+        assert drive(spec, release, s3.uri, pool=pool, inputs=inputs, cache=cache).complete
         assert provider.answered.total() == 8
-    assert len(Store(f"{s3.uri}/cache").find()) == 8
+    outputs = {kind: [f"{kind} {number}" for number in range(8)] for kind in ("prompt", "out")}
+    assert sorted(row["output"] for row in rows(s3)) == [*outputs["out"], *outputs["prompt"]]
+    assert len(Store(f"{s3.uri}/cache").find()) == 16
 
 
 def test_a_torn_part_is_read_again(s3: Bucket):
