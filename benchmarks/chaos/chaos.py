@@ -51,12 +51,19 @@ class Scene:
 
 def main() -> int:
     options = _options()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     processes.adopt_orphans()
+    try:
+        return _run(options)
+    finally:
+        processes.kill([pid for pid, _ in processes.below()])  # whatever went wrong: all of them are ours
+
+
+def _run(options: argparse.Namespace) -> int:
     failed = 0
     totals: Counter[str] = Counter()
     with ExitStack() as stack:
         scene = _set(stack, options)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
         ends = time.monotonic() + options.minutes * 60
         for number in range(options.seeds):
             seed = options.seed + number
@@ -123,6 +130,8 @@ def _suffer(scene: Scene, options: argparse.Namespace, seed: int, turn: int, lef
         problems.append(f"the provider was asked {asked:,} times, and {allowed:,} were allowed")
     if missing := question.trials - len(provider.asked_of):
         problems.append(f"{missing} trials were counted without the provider being asked")
+    if scene.nodes:
+        scene.nodes.settle()
     standing = scene.standing | (scene.nodes.pids() if scene.nodes else set())
     problems += proof.orphans(standing)
     blows = ", ".join(f"{count} {name}" for name, count in sorted(toll.blows.items()))

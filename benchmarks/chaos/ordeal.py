@@ -14,7 +14,7 @@ from drivers import Command, Driver
 from nodes import Nodes
 from weather import Weather
 
-WORKERS, GOVERNOR = "ray::_Actor", "ray::ClockedGovernor"
+WORKERS, GOVERNOR = "ray::WorkerActor", "ray::ClockedGovernor"
 PEACE = 600.0
 """Seconds within which a run that is left in peace ends."""
 
@@ -112,15 +112,14 @@ class Ordeal:
 
     def _hit_worker(self) -> None:
         governor = self._chance.random() < 0.1
-        found = processes.named(GOVERNOR if governor else WORKERS)
+        found = processes.named(*(GOVERNOR if governor else WORKERS))
         if found and processes.kill([self._chance.choice(found)]):
             self.toll.blows["governor" if governor else "worker"] += 1
 
     def _hit_raylet(self) -> None:
-        if self._nodes and self._spend("raylet"):
-            self._nodes.kill_raylet(self._chance)
+        if self._nodes and self._left["raylet"] != 0 and self._nodes.kill_raylet(self._chance):
+            self._spend("raylet")
             self.toll.blows["raylet"] += 1
-            self._nodes.add()
 
     def _outage(self) -> None:
         self.toll.blows[f"outage: {self._weather.strike(self._chance.uniform(2, 20))}"] += 1

@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from trunchray.adapters.store import Store
-from trunchray.core.lease import HEARTBEAT, STALE, Lease
+from trunchray.core.lease import HEARTBEAT, SILENCE, STALE, Lease, Standing
 from trunchray.errors import Interrupted, StoreError, UsageError
 
 _NAME, _CLAIMS = "lease.json", "claims"
@@ -51,19 +51,16 @@ class HeldLease:
         takeover: bool = False,
         now: Callable[[], datetime] = _now,
         sleep: Callable[[float], None] = time.sleep,
+        note: Callable[[str], None] = lambda _: None,
     ) -> HeldLease:
-        """Become the driver of the run in `store`.
+        """Become the driver of the run in `store`. `note` is told when that takes its time.
 
         Raises:
             UsageError: another driver is at work, and `takeover` is False; or another has just been faster.
         """
         epoch, found = _last(store)
-        if found and not takeover and not found.free(now(), host=_host(), alive=_alive(found.pid)):
-            wait = max(0, (found.heartbeat + STALE - now()).total_seconds())
-            raise UsageError(
-                f"another process drives this run: {found.driver} (heartbeat {found.heartbeat:%H:%M:%S} UTC). "
-                f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; --takeover takes it at once"
-            )
+        if found and not takeover:
+            _refuse_if_held(store, found, now, sleep, note)
         held = cls(store, _mine(epoch + 1, now()), now)
         if not held._claim(sleep):
             raise UsageError("another process has just started to drive this run; --takeover takes it from there")
@@ -76,7 +73,7 @@ class HeldLease:
         Raises:
             Interrupted: somebody took the lease over.
         """
-        if self._now() - self.lease.heartbeat < HEARTBEAT:
+        if timedelta(0) <= self._now() - self.lease.heartbeat < HEARTBEAT:  # a clock may be set back
             return
         self.check()
         self.lease = self.lease.model_copy(update={"heartbeat": self._now()})
@@ -101,7 +98,7 @@ class HeldLease:
 
     def release(self) -> None:
         """Let the next driver in at once; when that cannot be stored, the lease ends by itself."""
-        left = _body(self.lease.model_copy(update={"heartbeat": self._now() - 2 * STALE}))
+        left = _body(self.lease.model_copy(update={"heartbeat": self._now(), "ended": True}))
         with suppress(StoreError, Interrupted):
             self._store.write(_claim_path(self.lease.epoch), left)
             self.confirm()
@@ -131,7 +128,36 @@ class HeldLease:
 def is_driven(store: Store, now: Callable[[], datetime] = _now) -> Lease | None:
     """The lease of a driver that seems to be at work; None when the run may be driven by anybody."""
     found = _read(store, _NAME)
-    return None if found is None or found.free(now(), host=_host(), alive=_alive(found.pid)) else found
+    return found if found and _standing(found, now()) == "held" else None
+
+
+def _refuse_if_held(
+    store: Store,
+    found: Lease,
+    now: Callable[[], datetime],
+    sleep: Callable[[float], None],
+    note: Callable[[str], None],
+) -> None:
+    standing, heartbeat = _standing(found, now()), f"heartbeat {found.heartbeat:%H:%M:%S} UTC"
+    if standing == "doubtful":
+        note(f"looking whether {found.driver} is gone ({heartbeat}); that takes {SILENCE.total_seconds():.0f} s …")
+        sleep(SILENCE.total_seconds())
+        if _last(store)[1] == found:
+            return
+        raise UsageError(
+            f"another process drives this run: {found.driver}; its clock and the one here differ ({heartbeat}, and it "
+            f"is {now():%H:%M:%S} UTC here). Wait for it to end; --takeover takes the run from it"
+        )
+    if standing == "held":
+        wait = max(0, (found.heartbeat + STALE - now()).total_seconds())
+        raise UsageError(
+            f"another process drives this run: {found.driver} ({heartbeat}). "
+            f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; --takeover takes it at once"
+        )
+
+
+def _standing(lease: Lease, now: datetime) -> Standing:
+    return lease.standing(now, host=_host(), alive=_alive(lease.pid))
 
 
 def read_lease(store: Store) -> Lease | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import signal
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from trunchray.cli.job import Job
     from trunchray.core.report import Report
     from trunchray.engine.progress import Snapshot
+
+ENDS_WITHIN = 9.0
+"""Seconds after a signal at which a run ends, finished or not: those that stop processes kill them after ten."""
 
 Where = Literal["auto", "local", "ray"]
 
@@ -223,18 +227,35 @@ def _command(argv: Sequence[str]) -> str:
 
 @contextmanager
 def _stop_on_signal(output: Output) -> Generator[threading.Event]:
-    """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once."""
+    """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once, and so does time."""
     stop = threading.Event()
+    last = threading.Timer(ENDS_WITHIN, _give_up, (output,))
+    last.daemon = True
 
     def handle(_number: int, _frame: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         output.note("stopping: storing what is finished …")
         stop.set()
+        last.start()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
+        last.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _give_up(output: Output) -> None:
+    """End at once: a store that does not answer would keep us for a minute, and whoever stops us does not wait."""
+    output.fail(
+        "Interrupted",
+        f"stopped; not all that is finished could be stored within {ENDS_WITHIN:.0f} s. What is stored is kept, and "
+        "the same command continues",
+    )
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(3)

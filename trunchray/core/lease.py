@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Literal
 
 from pydantic import AwareDatetime, Field
 
 from trunchray.core.frozen import Frozen
 
 STALE = timedelta(seconds=30)
-"""A lease whose heartbeat is older may be taken over."""
+"""A lease whose heartbeat is older may be taken over, once its driver was seen to be silent."""
 
 HEARTBEAT = timedelta(seconds=5)
+
+SILENCE = timedelta(seconds=15)
+"""How long a lease that looks stale is watched: a driver that lives says so meanwhile, however its clock goes."""
+
+Standing = Literal["free", "doubtful", "held"]
 
 
 class Lease(Frozen):
@@ -23,10 +29,15 @@ class Lease(Frozen):
     pid: int = Field(ge=1, lt=2**31)
     epoch: int
     heartbeat: AwareDatetime
+    ended: bool = False
+    """Given back by its driver."""
 
-    def free(self, now: datetime, *, host: str, alive: bool) -> bool:
+    def standing(self, now: datetime, *, host: str, alive: bool) -> Standing:
         """May another driver take it? A heartbeat from the future is as stale as an old one.
 
-        `host` is the asking machine, `alive` whether it runs a process `pid`.
+        "doubtful" is stale as far as clocks tell, and they may not: two machines' may differ by an hour. `host` is the
+        asking machine, `alive` whether it runs a process `pid`.
         """
-        return abs(now - self.heartbeat) > STALE or (self.host == host and not alive)
+        if self.ended or (self.host == host and not alive):
+            return "free"
+        return "doubtful" if abs(now - self.heartbeat) > STALE else "held"

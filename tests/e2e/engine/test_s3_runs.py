@@ -199,7 +199,8 @@ def test_a_driver_that_wakes_up_changes_nothing_that_counts(s3: Bucket):
         thread.start()
         assert asleep.wait(60)
         folder = RunFolder(f"{s3.uri}/test")
-        HeldLease.take(folder.store, now=lambda: datetime.now(UTC) + STALE + timedelta(seconds=1))
+        later = datetime.now(UTC) + STALE + timedelta(seconds=1)
+        HeldLease.take(folder.store, now=lambda: later, sleep=lambda _: None)
         assert drive(spec, release, s3.uri, takeover=True).complete
         counted, commits = rows(s3), RunFolder(folder.uri).commits()
         report = {name: s3.read(f"test/report/{name}") for name in Store(f"{s3.uri}/test/report").names()}
@@ -269,6 +270,33 @@ def test_a_driver_stopped_by_the_system(s3: Bucket, tmp_path: Path):
     assert {path: s3.read(path) for path in before} == before
     added = set(Store(s3.uri).find("test")) - set(before)
     assert all(path.startswith("test/parts/") for path in added if not path.endswith(MAY_CHANGE)), added
+
+
+def test_stopping_while_the_store_is_out(s3: Bucket, tmp_path: Path):
+    """SIGTERM ends a run within ten seconds even then, with 3 and one line; what was stored is not asked again."""
+    release = make_release(s3.uri, 96, check=check)
+    driver = Driver(s3, tmp_path / "run.yaml")
+    with CountingProvider(latency=0.05) as provider:
+        provider.reach = 48
+        driver.write(release, provider)
+        first = driver.start()
+        assert provider.reached.wait(60), first.kill() or first.communicate()
+        s3.proxy.spoil = lambda: Fault("hang after")
+        first.send_signal(signal.SIGTERM)
+        try:
+            _, said = first.communicate(timeout=40)  # ten on a machine that is not busy; patience with stores is sixty
+        finally:
+            s3.proxy.spoil = lambda: None
+            first.kill()
+        assert first.returncode == 3, said
+        assert "the same command continues" in said
+        assert "Traceback" not in said
+        stored = sum(receipt.counts.rows for receipt in RunFolder(f"{s3.uri}/test").commits().values())
+        before = provider.answered.total()
+        out, said = driver.start().communicate(timeout=120)
+        assert json.loads(out)["complete"], said
+        assert provider.answered.total() - before <= 96 - stored
+    assert len(rows(s3)) == 96
 
 
 MAY_CHANGE = ("lease.json", "progress.json", "claims/1.json")
