@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import uuid
 from collections.abc import Iterator
 
 import pytest
 
+from support.ray_nodes import RayNodes
 from support.s3 import BUCKET, KEY, SECRET, Bucket, S3Server, weed
 from support.s3_faults import FaultyStore
 
@@ -50,12 +50,22 @@ def s3(s3_server: S3Server, faulty_store: FaultyStore) -> Iterator[Bucket]:
 
 
 @pytest.fixture(scope="session")
-def ray_here(faulty_store: FaultyStore) -> Iterator[None]:
-    from trunchray.engine.cluster import ray
+def ray_cluster(faulty_store: FaultyStore) -> Iterator[RayNodes]:
+    """A cluster that consists of its head until a test adds nodes; this process is connected to it."""
+    with RayNodes() as nodes:
+        yield nodes
 
-    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-    yield
-    ray.shutdown()
+
+@pytest.fixture(scope="session")
+def ray_here(ray_cluster: RayNodes) -> None:
+    """Ray, with two processors."""
+
+
+@pytest.fixture
+def ray_nodes(ray_cluster: RayNodes) -> Iterator[RayNodes]:
+    """The cluster, for a test that adds nodes to it."""
+    yield ray_cluster
+    ray_cluster.shrink()
 
 
 @pytest.fixture(params=["local", "ray"])

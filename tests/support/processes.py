@@ -21,6 +21,6 @@ def actors(pid: int) -> list[int]:
     found: list[int] = []
     for below in descendants(pid):
         with suppress(OSError):  # it has ended
-            if Path(f"/proc/{below}/cmdline").read_bytes().startswith(b"ray::_Actor"):
+            if Path(f"/proc/{below}/cmdline").read_bytes().startswith(b"ray::WorkerActor"):
                 found.append(below)
     return found

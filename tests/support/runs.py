@@ -17,6 +17,7 @@ from trunchray.core.report import Report
 from trunchray.core.run import RunSpec
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.progress import Snapshot
+from trunchray.engine.seating import Seating
 from trunchray.engine.spending import Spending
 
 
@@ -60,7 +61,8 @@ def drive(
     observer: Onlooker | None = None,
     stop: Event | None = None,
     takeover: bool = False,
-    workers: int | None = None,
+    address: str | None = None,
+    seating: Seating | None = None,
     cache: str | None = None,
     spending: Spending | None = None,
 ) -> Report:
@@ -70,7 +72,8 @@ def drive(
         pool=pool,
         stop=stop or Event(),
         takeover=takeover,
-        workers=workers,
+        address=address,
+        seating=seating or Seating(),
         cache=cache,
         spending=spending or Spending(),
     )

@@ -23,7 +23,7 @@ from trunchray.core.budget import Spend, nanodollars
 from trunchray.core.trial import BLOCKING
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.scope import LONGEST_PAUSE
-from trunchray.errors import ProviderError
+from trunchray.errors import Interrupted, ProviderError
 
 EVERY = 0.2
 """Seconds between two exchanges."""
@@ -55,7 +55,7 @@ class AgentAdmission:
         self._begun = self._ended = self._blocked = self._blocked_in_row = 0
         self._pause_until = -inf
         self._reason, self._error = "", None
-        self._broken: Exception | None = None
+        self._broken: Interrupted | None = None
         self.closed: str | None = None
         """Why no trial begins any more; None while they do."""
 
@@ -146,10 +146,8 @@ class AgentAdmission:
         self._peak = max(self._peak, self._in_flight)
 
     async def _wait(self) -> float:
-        if self.closed in BLOCKING:
+        if self.closed in BLOCKING or self._broken:
             raise asyncio.CancelledError
-        if self._broken:
-            raise self._broken
         began = self._clock()
         waiting = asyncio.get_running_loop().create_future()
         if not self._entering:
@@ -233,10 +231,12 @@ class AgentAdmission:
         """Nobody answers: begin nothing until somebody does."""
         self._permits = 0
 
-    def fail(self, error: Exception) -> None:
-        """The governor cannot be asked any more: whoever has to wait is told why."""
+    def fail(self, error: Interrupted) -> None:
+        """The governor cannot be asked any more: who begins is told why, and no request begins, so trials stay owed."""
         self._broken = error
-        for waiting in (*self._entering, *self._beginning):
+        for waiting in self._entering:
+            waiting.cancel()
+        for waiting in self._beginning:
             if not waiting.done():
                 waiting.set_exception(error)
 
@@ -302,8 +302,9 @@ class Admissions:
                 heard = await self._once(heard)
                 await self._rest()
         except Exception as error:
+            reason = str(error) if isinstance(error, Interrupted) else f"{type(error).__name__}: {error}"
             for admission in self._admissions.values():
-                admission.fail(error)
+                admission.fail(Interrupted(ungoverned(reason)))
             raise
 
     async def _once(self, heard: float) -> float:
@@ -327,6 +328,14 @@ class Admissions:
         with suppress(TimeoutError):
             async with asyncio.timeout(wait - AT_ONCE):
                 await self._woken.wait()
+
+
+def ungoverned(reason: str) -> str:
+    """What to say when the governor broke down, which is a mistake of ours."""
+    return (
+        f"the run's limits cannot be kept any more ({reason} in its governor, a mistake in trunchray: please report "
+        "it); what is finished is stored, and the same command continues"
+    )
 
 
 def _resolve(future: asyncio.Future[int | None], value: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
@@ -26,6 +26,7 @@ from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.run import Observer, Pool, Run
+from trunchray.engine.seating import Seating
 from trunchray.engine.spending import Balance, Spending, estimate
 from trunchray.errors import ReleaseError, UsageError
 
@@ -43,8 +44,8 @@ class Launch:
     pool: Literal["auto", "local", "ray"] = "auto"
     address: str | None = None
     """A Ray cluster; None for this machine."""
-    workers: int | None = None
-    """Ray actors; None for one per processor."""
+    seating: Seating = field(default_factory=Seating)
+    """How many Ray workers, and what each takes of its machine; this machine is not asked for other resources."""
     takeover: bool = False
     """Take the lease even when another driver seems to be at work."""
     require: Requirement = "none"
@@ -77,7 +78,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         _check_models(spec, inputs)
     folder = RunFolder(f"{how.out}/{spec.run_id}")
     _extended(folder.spec(), spec)  # so is another question
-    lease = HeldLease.take(folder.store, takeover=how.takeover)
+    lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
     if not folder.store.conditional:
         how.observer.warn(
             f"{folder.uri}: this store does not heed If-None-Match: of two commands started on one run at the same "
@@ -98,7 +99,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             plan,
             folder,
             lease=lease,
-            open_pool=_pool(plan, folder, release, how, balance),
+            open_pool=_pool(plan, folder, release, how, balance, wanted=wanted),
             wanted=wanted,
             observer=how.observer,
             stop=how.stop,
@@ -209,7 +210,9 @@ def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
         check_reachable(agent)
 
 
-def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch, balance: Balance) -> Callable[[], Pool]:
+def _pool(
+    plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch, balance: Balance, *, wanted: Sequence[str]
+) -> Callable[[], Pool]:
     """Opens a pool: the first one goes on from `balance`, a later one from what is stored by then."""
     if how.pool == "local" and how.address:
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
@@ -227,16 +230,20 @@ def _pool(plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch, ba
             "connecting to Ray …" if how.address else "starting Ray on this machine (about ten seconds) …"
         )
         with _own_sigterm():
-            from trunchray.engine.cluster import RayPool  # noqa: PLC0415 - Ray takes a second to import
+            # Ray takes a second to import.
+            from trunchray.engine.cluster import RayPool  # noqa: PLC0415
+            from trunchray.engine.ray_crew import Voice  # noqa: PLC0415
 
             return RayPool(
                 folder.uri,
                 release.uri,
                 address=how.address,
-                workers=how.workers,
+                seating=how.seating if how.address else how.seating.model_copy(update={"resources": {}}),
+                agents=wanted,
                 require=how.require,
                 cache=how.cache,
                 purse=purse(),
+                voice=Voice(how.observer.note, how.observer.warn),
             )
 
     return ray_pool

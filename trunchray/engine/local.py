@@ -21,7 +21,7 @@ from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import NodeStanding
 from trunchray.engine.worker import Place, Worker
-from trunchray.errors import StoreError
+from trunchray.errors import Interrupted, StoreError
 
 T = TypeVar("T")
 
@@ -43,8 +43,8 @@ class LocalPool:
     ) -> None:
         """Read the run; `purse` keeps it within a budget."""
         spec = RunFolder(run_uri).spec()
-        self._governor = ClockedGovernor(spec.agents if spec else (), purse)
-        self._events: queue.Queue[Finished[Receipt] | Lost | StoreError] = queue.Queue()
+        self._governor = ClockedGovernor(spec.agents if spec else (), purse, run_uri)
+        self._events: queue.Queue[Finished[Receipt] | Lost | StoreError | Interrupted] = queue.Queue()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
@@ -63,7 +63,7 @@ class LocalPool:
             event = self._events.get(timeout=timeout)
         except queue.Empty:
             return None
-        if isinstance(event, StoreError):
+        if isinstance(event, StoreError | Interrupted):
             raise event
         return event
 
@@ -81,6 +81,7 @@ class LocalPool:
 
     def close(self) -> None:
         self._call(self._worker.close())
+        self._call(self._governor.settle())
         self._end()
 
     def _end(self) -> None:
@@ -95,7 +96,7 @@ class LocalPool:
             receipt = await self._worker.work(work.shard, work.attempt)
             closed = self._worker.closed(work.shard)
             self._events.put(Finished(work.shard, work.attempt, receipt, receipt.missing, closed))
-        except StoreError as e:
+        except (StoreError, Interrupted) as e:
             self._events.put(e)
         except Exception as e:
             self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))

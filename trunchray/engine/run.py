@@ -16,7 +16,19 @@ from typing import Protocol
 from trunchray.adapters.lease import HeldLease
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.closing import FORESEEN, remedy
-from trunchray.core.ledger import Abandon, Close, Commit, Dispatch, Finished, Instruction, Ledger, Lost, Stop
+from trunchray.core.ledger import (
+    Abandon,
+    Close,
+    Commit,
+    Dispatch,
+    Finished,
+    Instruction,
+    Ledger,
+    Lost,
+    Resize,
+    Returned,
+    Stop,
+)
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, InHand, Receipt
 from trunchray.core.report import Report
@@ -43,16 +55,21 @@ COUNTED_WHEN_STOPPED = 20_000
 class Pool(Protocol):
     """Somewhere to run shards: this process, or a Ray cluster. Nothing of what is run passes through it."""
 
-    workers: int
+    @property
+    def workers(self) -> int:
+        """Those that work now, or will in a moment; more or fewer while machines come and go."""
+        ...
 
     def submit(self, work: Dispatch) -> None:
         """Give a shard to a worker; its end comes as an event."""
         ...
 
-    def next_event(self, timeout: float) -> Finished[Receipt] | Lost | None:
+    def next_event(self, timeout: float) -> Finished[Receipt] | Lost | Returned | None:
         """What happened next; None when nothing did within `timeout` seconds.
 
         Raises:
+            UsageError: no machine can do the work, and nothing was run.
+            Interrupted: nobody has worked for a long time, or the limits of the run cannot be kept.
             StoreError: a worker could not store its rows, whatever it tried; going on would be paying for nothing.
         """
         ...
@@ -133,6 +150,7 @@ class Run:
         self._telemetry = telemetry
         self._nodes: tuple[NodeStanding, ...] = ()
         self._closed, self._stored = dict(closed or {}), stored or {}
+        self._workers = 0
         self._look_due = self._snapshot_due = float("-inf")
 
     def __call__(self) -> Report:
@@ -222,7 +240,8 @@ class Run:
 
     def _dispatch(self, owed: list[tuple[str, str]]) -> None:
         pool = self._open_pool()
-        ledger = Ledger[Receipt](owed, self._widths(pool.workers))
+        self._workers = pool.workers
+        ledger = Ledger[Receipt](owed, self._widths(self._workers))
         try:
             self._drive(ledger, pool)
         except BaseException:
@@ -294,11 +313,18 @@ class Run:
             return
         self._look_due = self._clock() + TICK
         self._lease.beat()
+        self._resize(ledger, pool)
         standing = self._standing = pool.standing()
         self._close_lanes(ledger, standing)
         snapshot = self._progress.snapshot(pool.progress(), standing, datetime.now(UTC), pool.nodes())
         self._tell(snapshot)
         self._show(self._rates.told(self._clock(), snapshot), store=last)
+
+    def _resize(self, ledger: Ledger[Receipt], pool: Pool) -> None:
+        """Dispatch as much as the workers that there are now can take."""
+        if (workers := pool.workers) != self._workers:
+            self._workers = workers
+            self._carry_out(ledger.handle(Resize(self._widths(workers))), pool)
 
     def _tell(self, snapshot: Snapshot) -> None:
         """How models stand, and which machines have come, gone or changed."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from typing import Any
@@ -38,6 +38,7 @@ from trunchray.core.receipt import Counts, InHand, Mark, Marks, PartRef, Receipt
 from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
+from trunchray.engine.places import Places
 from trunchray.engine.shelf import Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
@@ -89,7 +90,8 @@ class _Desk:
     agent: Agent
     runner: TrialRunner
     admission: AgentAdmission
-    places: asyncio.Semaphore
+    permits: int
+    places: Places
 
 
 class Worker:
@@ -99,7 +101,10 @@ class Worker:
         require(place.require)
         spec = folder.spec()
         if spec is None:
-            raise UsageError(f"{folder.uri} holds no run.json; start the run with `trunchray run`")
+            raise UsageError(
+                f"{folder.uri} holds no run.json there; keep runs where every node sees them: give an address such as "
+                "s3://… as `out`, or a folder that all nodes mount at the same path"
+            )
         load_clients(spec.agents)
         self._folder, self._place = folder, place
         self._begun = folder.begun()
@@ -176,6 +181,22 @@ class Worker:
             for shard, work in tuple(self._in_work.items())
         }
 
+    def check(self, agents: Collection[str]) -> None:
+        """Find out before the first trial whether these agents can be asked from here.
+
+        Raises:
+            UsageError: a key is missing, say.
+        """
+        for spec in self._plan.spec.agents:
+            if spec.name in agents and spec.mock is None:
+                build_client(spec, environ=os.environ)
+
+    def share(self, index: int, count: int) -> None:
+        """It is now the `index`-th (from 0) of `count` workers."""
+        self._place = replace(self._place, index=index, count=count)
+        for desk in self._desks.values():
+            desk.places.resize(self._place.share(desk.permits))
+
     def closed(self, shard_id: str) -> str | None:
         """Why no further trial of a shard's agent begins; None while they do."""
         return self._admissions.closed(self._shards[shard_id].agent.name)
@@ -250,7 +271,8 @@ class Worker:
                 agent,
                 TrialRunner(agent, spec.digest, self._grader, self._place.name, telemetry=self._telemetry),
                 admission,
-                asyncio.Semaphore(self._place.share(spec.pacing.max_in_flight)),
+                spec.pacing.max_in_flight,
+                Places(self._place.share(spec.pacing.max_in_flight)),
             )
         return self._desks[spec.name]
 

@@ -1,0 +1,179 @@
+"""Ray's cluster: connecting to one or starting it, its nodes, and how to ask for more of them.
+
+- Where nobody answers, Ray tries for two minutes and then exits, so we knock first.
+- `ray.nodes()` does not tell which nodes are draining; only the head's own service does.
+- A draining node runs what it has, to whatever deadline, and takes nothing new; when its last actor is gone, it leaves.
+  A raylet that gets SIGTERM leaves at once; `ray start --block` that gets one drains for half a minute first.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from math import inf
+from typing import Any
+
+# Read by Ray while it is imported and started: no usage reports, no guessing at accelerators.
+os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+
+import ray
+from ray.exceptions import ActorDiedError, ActorUnschedulableError, RayError, RayTaskError
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from trunchray.core.excerpt import excerpt
+from trunchray.engine.seating import Node, Seating
+from trunchray.errors import Interrupted, UsageError
+
+LOST = RayError
+"""What a call raises that did not come back, whyever."""
+GONE = (ActorDiedError, ActorUnschedulableError)
+"""When what was called will never come back."""
+OWN = RayTaskError
+"""When what was called raised an error of its own."""
+CONNECT_SECONDS = 5.0
+"""That a cluster has to accept a connection."""
+TOKEN_WORDS = ("token", "authentication", "unauthenticated")
+
+
+def connect(address: str | None) -> bool:
+    """Connect to Ray, or start it on this machine; True when this call did, and so has to disconnect.
+
+    Raises:
+        UsageError: there is no cluster at `address` that would have us.
+        Interrupted: it did not start here.
+    """
+    if ray.is_initialized():
+        return False
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if address is None:
+        _start_here(options)
+        return True
+    if address != "auto":
+        _knock(address)
+    try:
+        ray.init(address=address, **options)
+    except (Exception, SystemExit) as e:  # what Ray raises then
+        with suppress(Exception):
+            ray.shutdown()
+        raise UsageError(_refused(address, e)) from e
+    return True
+
+
+def nodes() -> list[Node]:
+    """The nodes that are there: the head first, which a cluster lasts as long as, then by address."""
+    leaving = _draining()
+    found = [
+        Node(
+            id=str(node["NodeID"]),
+            address=str(node["NodeManagerAddress"]),
+            resources=node["Resources"],
+            head="node:__internal_head__" in node["Resources"],
+            leaves_at=leaving.get(str(node["NodeID"])),
+        )
+        for node in ray.nodes()
+        if node["Alive"]
+    ]
+    return sorted(found, key=lambda node: (not node.head, node.address, node.id))
+
+
+def on_node(node: str, *, only: bool) -> Any:
+    """The strategy that places an actor there; unless `only` there will do, elsewhere when that is impossible."""
+    return NodeAffinitySchedulingStrategy(node, soft=not only)
+
+
+def largest() -> Mapping[str, float] | None:
+    """All that an autoscaler may bring the cluster to; None when there is no autoscaler that says so."""
+    with suppress(Exception):
+        return _state().get_max_resources_from_cluster_config()
+    return None
+
+
+def ask_for(workers: int, seating: Seating) -> None:
+    """Tell the cluster's autoscaler that there should be room for so many workers; none takes that back.
+
+    The request stays when this process dies, until the next one that asks.
+    """
+    with suppress(Exception):  # a hint, which nobody may be there to hear
+        from ray.autoscaler.sdk import request_resources  # noqa: PLC0415 - few need it
+
+        request_resources(bundles=[seating.needs] * workers)
+
+
+def _draining() -> dict[str, float]:
+    """When each draining node will be gone, in seconds since 1970."""
+    with suppress(Exception):  # not answered in time: asked again in a moment
+        found: dict[str, int] = _worker().gcs_client.get_draining_nodes(timeout=CONNECT_SECONDS)
+        return {node: deadline / 1000 if deadline else inf for node, deadline in found.items()}
+    return {}
+
+
+def _worker() -> Any:
+    private: Any = ray
+    return private._private.worker.global_worker  # noqa: SLF001 - Ray has no public way to ask
+
+
+def _state() -> Any:
+    private: Any = ray
+    return private._private.state.state  # noqa: SLF001 - likewise
+
+
+def _knock(address: str) -> None:
+    host, colon, port = address.rpartition(":")
+    if "://" in address:
+        raise UsageError(
+            f"--address {address!r} is for another client of Ray; give <host>:<port> of the cluster's head, from one "
+            "of its nodes, or hand the run over with `trunchray submit`"
+        )
+    if not (colon and host and port.isdecimal() and int(port) < 2**16):
+        raise UsageError(f"--address {address!r} is not <host>:<port>, such as 10.0.0.5:6379, nor auto")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+    except OSError as e:
+        reason = e.strerror or str(e)
+        raise UsageError(f"nobody answers at {address} ({reason}); {_ADVICE}") from e
+
+
+_ADVICE = "is the cluster up? Leave --address and ray.address out to use this machine"
+
+
+def _refused(address: str, error: BaseException) -> str:
+    text = str(error)
+    if "ersion mismatch" in text:
+        told = " ".join(excerpt(text, 600).split())
+        return f"the cluster at {address} runs another version of Ray or Python than this machine: {told}"
+    if any(word in text.lower() for word in TOKEN_WORDS):
+        return (
+            f"the cluster at {address} does not accept our token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or "
+            "RAY_AUTH_TOKEN_PATH, to the cluster's (on its head it is in ~/.ray/auth_token)"
+        )
+    reason = "it did not answer as Ray does" if isinstance(error, SystemExit) else excerpt(text.strip(), 300)
+    return f"no Ray cluster answers at {address!r} ({reason}); {_ADVICE}"
+
+
+def _start_here(options: Mapping[str, Any]) -> None:
+    """A Ray of our own. On a busy machine it may start more slowly than Ray waits, so it gets a second chance."""
+    for last in (False, True):
+        try:
+            ray.init(address="local", include_dashboard=False, **options)
+            return
+        except Exception as e:  # what Ray raises then
+            ray.shutdown()
+            if last:
+                reason = str(e).partition(". ")[0]
+                raise Interrupted(
+                    f"Ray did not start on this machine ({reason}); the same command tries again, "
+                    "and --pool local does without"
+                ) from e
+
+
+def told(error: BaseException) -> str:
+    """What an error that crossed Ray says, without its traceback."""
+    cause: object = getattr(error, "cause", None)
+    if isinstance(cause, BaseException):
+        return f"{type(cause).__name__}: {cause}"
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__
