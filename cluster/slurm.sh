@@ -1,0 +1,49 @@
+#!/bin/bash
+#SBATCH --job-name=trunchray
+#SBATCH --nodes=4
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=16
+#SBATCH --mem-per-cpu=2G
+#SBATCH --time=12:00:00
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@60
+#
+# A Ray cluster for one run, on the nodes of one Slurm job; the arguments are those of `trunchray run`:
+#
+#   sbatch cluster/slurm.sh run.yaml --out /shared/runs
+#
+# trunchray is installed, or in an activated environment, where all nodes see it; the models' keys are in the environment
+# of `sbatch`. A job that loses a node is queued again by Slurm, and goes on; when its time is up, give the same command.
+set -euo pipefail
+
+port=$((20000 + SLURM_JOB_ID % 10000))
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 RAY_TMPDIR=/tmp/trunchray-$SLURM_JOB_ID
+RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
+export RAY_AUTH_TOKEN
+
+# One processor of the first node is the driver's.
+srun --nodes=1 --ntasks=1 --overlap --nodelist="$head" bash -c \
+  'mkdir -p "$RAY_TMPDIR" && exec ray start --head --port="$1" --num-cpus="$2" --include-dashboard=false --block' \
+  head "$port" "$((SLURM_CPUS_PER_TASK - 1))" &
+until ray health-check --address "$head:$port" 2>/dev/null; do sleep 2; done
+
+if ((SLURM_JOB_NUM_NODES > 1)); then
+  srun --nodes="$((SLURM_JOB_NUM_NODES - 1))" --ntasks="$((SLURM_JOB_NUM_NODES - 1))" --exclude="$head" bash -c \
+    'mkdir -p "$RAY_TMPDIR" && exec ray start --address="$1" --num-cpus="$2" --block' \
+    worker "$head:$port" "$SLURM_CPUS_PER_TASK" &
+fi
+
+driver="" stopped=""
+trap 'stopped=1; [[ -z $driver ]] || kill -TERM "$driver"' TERM
+trunchray run "$@" --address "$head:$port" &
+driver=$!
+[[ -z $stopped ]] || kill -TERM "$driver"
+code=0
+wait "$driver" || code=$?
+# A signal has ended that wait; the driver stores what is finished, which takes ten seconds at most.
+while kill -0 "$driver" 2>/dev/null; do
+  code=0
+  wait "$driver" || code=$?
+done
+exit "$code"
