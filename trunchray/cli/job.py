@@ -69,6 +69,7 @@ class Job:
             takeover=takeover,
             require=self.config.sandbox.require,
             cache=self.cache,
+            observe=self.config.observe,
             stop=stop,
         )
 

@@ -20,6 +20,7 @@ from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost, Returned
 from trunchray.core.receipt import InHand, Receipt
+from trunchray.core.telemetry import NOTHING, Observe
 from trunchray.engine import ray_connection as connection
 from trunchray.engine.admission import ungoverned
 from trunchray.engine.clocked import ClockedGovernor
@@ -50,6 +51,7 @@ class RayPool:
         require: Requirement = "none",
         cache: str | None = None,
         purse: Purse | None = None,
+        observe: Observe = NOTHING,
         voice: Voice | None = None,
     ) -> None:
         """Connect to `address`, or start Ray on this machine.
@@ -63,7 +65,8 @@ class RayPool:
         self._started = connection.connect(address)
         self._run_uri, self._release_uri, self._agents = run_uri, release_uri, tuple(agents)
         self._seating = seating or Seating()
-        self._place = Place("worker", slots=max(1, round(self._seating.cpus)), require=require, cache=cache)
+        slots = max(1, round(self._seating.cpus))
+        self._place = Place("worker", slots=slots, require=require, cache=cache, observe=observe, on_ray=True)
         self._purse = purse
         self._governor_name = f"trunchray-governor-{uuid4().hex[:8]}"
         self._governor = self._govern()

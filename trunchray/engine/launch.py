@@ -17,11 +17,13 @@ from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
+from trunchray.adapters.telemetry.connect import connect, refuse_untraceable
 from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
 from trunchray.core.run import RunSpec, extend
+from trunchray.core.telemetry import SILENCE, Observe, Telemetry
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.progress import Snapshot, Terms
@@ -56,6 +58,8 @@ class Launch:
     """What the run may cost."""
     command: str = ""
     """How to give the command again, for those who look on; it holds no credential."""
+    observe: Observe = field(default_factory=Observe)
+    """What is told of it, and to whom."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -74,11 +78,13 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     index, sources = cases.index, release.sources(cases)
     make_plan(spec, index)  # an impossible selection is refused before anything is written
     how.spending.refuse_unpriced(spec.agents)
+    refuse_untraceable(how.observe)
     if how.address is None:
         _check_models(spec, inputs)
     folder = RunFolder(f"{how.out}/{spec.run_id}")
     _extended(folder.spec(), spec)  # so is another question
     lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
+    telemetry: Telemetry = SILENCE
     if not folder.store.conditional:
         how.observer.warn(
             f"{folder.uri}: this store does not heed If-None-Match: of two commands started on one run at the same "
@@ -95,6 +101,8 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         plan = make_plan(whole, index, sources)
         wanted = [agent.name for agent in spec.agents]
         balance = Balance.open(plan, folder, release, how.spending)
+        on_ray = not _is_local(plan, how)
+        telemetry = connect(how.observe, run=whole.run_id, worker="driver", on_ray=on_ray, driver=True)
         return Run(
             plan,
             folder,
@@ -106,8 +114,10 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             stored=balance.stored,
             closed=balance.closed(wanted),
             terms=Terms(how.spending.whole, how.spending.each, how.command),
+            telemetry=telemetry,
         )()
     finally:
+        telemetry.close()
         lease.release()
 
 
@@ -222,8 +232,10 @@ def _pool(
     def purse() -> Purse | None:
         return (balances.pop() if balances else Balance.open(plan, folder, release, how.spending)).purse
 
-    if how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM):
-        return lambda: LocalPool(folder.uri, release.uri, require=how.require, cache=how.cache, purse=purse())
+    if _is_local(plan, how):
+        return lambda: LocalPool(
+            folder.uri, release.uri, require=how.require, cache=how.cache, purse=purse(), observe=how.observe
+        )
 
     def ray_pool() -> Pool:
         how.observer.note(
@@ -243,10 +255,15 @@ def _pool(
                 require=how.require,
                 cache=how.cache,
                 purse=purse(),
+                observe=how.observe,
                 voice=Voice(how.observer.note, how.observer.warn),
             )
 
     return ray_pool
+
+
+def _is_local(plan: Plan, how: Launch) -> bool:
+    return how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM)
 
 
 @contextmanager

@@ -332,7 +332,7 @@ class Run:
             if one := agent.standing:
                 told = {"permits": one.permits, "in_flight": one.in_flight, "waiting": one.waiting}
                 self._telemetry.event("standing", model=agent.name, **told)
-        before, self._nodes = {node.model_copy(update={"shards": 0}) for node in self._nodes}, snapshot.nodes
+        before, self._nodes = [node.model_copy(update={"shards": 0}) for node in self._nodes], snapshot.nodes
         for node in snapshot.nodes:
             if node.model_copy(update={"shards": 0}) not in before:
                 told = {"workers": node.workers, "down": node.down, "draining": node.draining}

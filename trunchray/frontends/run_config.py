@@ -13,6 +13,7 @@ from trunchray.core.budget import Budget
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import SHARD_SIZE, Attempts, RunId, Selection, ShardSize
+from trunchray.core.telemetry import Observe
 from trunchray.errors import UsageError
 from trunchray.frontends.checked import validated
 from trunchray.frontends.model_config import ModelConfig, SomeLimits
@@ -57,6 +58,8 @@ class RunConfig(Frozen):
     cache: str | None = Field(default=None, min_length=1)
     """Where answers of models are kept and looked up: any run that asks the same again gets the same answer, free."""
     sandbox: SandboxConfig = SandboxConfig()
+    observe: Observe = Observe()
+    """What is told of the run, and to whom."""
     budget: Budget = Budget()
     """What may be spent on the run, by all its commands together; the next command may name another one."""
     confirm_above: float = Field(default=10, ge=0, allow_inf_nan=False)
