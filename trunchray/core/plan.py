@@ -32,6 +32,8 @@ class Shard:
     attempt: int
     case_ids: tuple[str, ...]
     release_digest: str
+    agent_digest: str
+    """The agent's own, computed once for all its shards."""
 
     def trials(self) -> list[Trial]:
         name, attempt = self.agent.name, self.attempt
@@ -40,8 +42,8 @@ class Shard:
 
     def trial_keys(self) -> list[str]:
         """The trial keys, 64 hex digits each, in the order of `case_ids`."""
-        agent = self.agent.digest
-        return [trial_key(self.release_digest, case_id, agent, self.attempt) for case_id in self.case_ids]
+        release, agent, attempt = self.release_digest, self.agent_digest, self.attempt
+        return [trial_key(release, case_id, agent, attempt) for case_id in self.case_ids]
 
     def keys_digest(self) -> str:
         return keys_digest(self.trial_keys())
@@ -75,13 +77,13 @@ def make_plan(spec: RunSpec, index: Sequence[tuple[str, str]], sources: Mapping[
     order = shuffled(evals, spec.seed)
     size = spec.shard_size
     chunks = [tuple(order[start : start + size]) for start in range(0, len(order), size)]
-    prefixes = [agent.digest[:12] for agent in spec.agents]
+    digests = [agent.digest for agent in spec.agents]
     # Chunk by chunk through all agents, so that a run that stops early has asked each of them about as much.
     shards = tuple(
-        Shard(f"{prefix}-{attempt:03d}-{number:04d}", agent, attempt, chunk, spec.release_digest)
+        Shard(f"{digest[:12]}-{attempt:03d}-{number:04d}", agent, attempt, chunk, spec.release_digest, digest)
         for attempt in range(1, spec.attempts + 1)
         for number, chunk in enumerate(chunks)
-        for prefix, agent in zip(prefixes, spec.agents, strict=True)
+        for digest, agent in zip(digests, spec.agents, strict=True)
     )
     return Plan(spec, shards, evals, sources or {})
 
