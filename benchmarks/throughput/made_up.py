@@ -107,14 +107,13 @@ def _make_up(shard_id: str, attempt: int) -> Receipt:
 
 def _results(shard: Shard, plan: Plan) -> Iterator[Result]:
     chance, now = random.Random(shard.id), datetime.now(UTC)
-    agent = shard.agent.digest
     for key, case_id in zip(shard.trial_keys(), shard.case_ids, strict=True):
         text = " ".join(chance.choices(WORDS, k=130))
         passed = chance.random() < PASSES
         yield Result(
             trial=Trial(key=key, case_id=case_id, agent=shard.agent.name, attempt=shard.attempt),
             eval_id=plan.evals[case_id],
-            agent_digest=agent,
+            agent_digest=shard.agent_digest,
             trace=Trace(
                 output=text,
                 steps=(Step(kind="model", name=shard.agent.model, input={"messages": 2}, output={"text": text}),),
