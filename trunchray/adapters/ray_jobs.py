@@ -12,7 +12,7 @@ import os
 import re
 import shlex
 import socket
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ ENDS_WITHIN = 20
 """Seconds that a driver gets to end in order: it stores what is finished within ten."""
 CONNECT_SECONDS = 5.0
 
-_ADDRESS = "RAY_API_SERVER_ADDRESS"
+_ADDRESS, _MODE = "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE"
 _NUMBER = re.compile(r"-(\d+)\Z")
 _HOW_TO_LOG_IN = (
     "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH, to the cluster's token (on its head it is in "
@@ -210,21 +210,27 @@ def _first_answer(shown: str) -> Generator[None]:
 
 def _connect(address: str) -> Any:
     """Ray's client, which has asked the head for its version."""
-    if "RAY_AUTH_MODE" not in os.environ and _has_token():
-        os.environ["RAY_AUTH_MODE"] = "token"
-    from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - Ray takes a second to import
+    wanted = {_ADDRESS: address} | ({_MODE: "token"} if _MODE not in os.environ and _has_token() else {})
+    with _environment(wanted):
+        from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - Ray takes a second to import
 
-    for talker in ("ray.dashboard.modules.job.sdk", "ray.dashboard.modules.dashboard_sdk"):
-        logging.getLogger(talker).setLevel(logging.ERROR)
-    before = os.environ.get(_ADDRESS)
-    os.environ[_ADDRESS] = address
-    try:
+        for talker in ("ray.dashboard.modules.job.sdk", "ray.dashboard.modules.dashboard_sdk"):
+            logging.getLogger(talker).setLevel(logging.ERROR)
         return JobSubmissionClient(address)
+
+
+@contextmanager
+def _environment(wanted: Mapping[str, str]) -> Generator[None]:
+    before = {name: os.environ.get(name) for name in wanted}
+    os.environ.update(wanted)
+    try:
+        yield
     finally:
-        if before is None:
-            del os.environ[_ADDRESS]
-        else:
-            os.environ[_ADDRESS] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def _has_token() -> bool:
