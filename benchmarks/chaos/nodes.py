@@ -7,7 +7,8 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -32,6 +33,15 @@ JOINS_WITHIN = 300.0
 """Seconds that a node may take to come up, in place of Ray's thirty: starting one costs a busy machine a lot."""
 
 
+def _free_ports() -> Iterator[int]:
+    """Ports outside of the range from which the system gives some away: they stay free until somebody listens."""
+    for port in range(23_000 + os.getpid() % 4000, 30_000):
+        with suppress(OSError):
+            with socket.socket() as probe:
+                probe.bind(("", port))
+            yield port
+
+
 @dataclass
 class Nodes:
     """A head and `count - 1` further nodes with `cpus` processors each; ends with the block."""
@@ -42,6 +52,7 @@ class Nodes:
     """Short: Ray keeps sockets in it."""
     _nodes: list[Any] = field(default_factory=list[Any])
     _next: int = 2
+    _ports: Iterator[int] = field(default_factory=_free_ports)
     _joining: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -91,7 +102,7 @@ class Nodes:
         """One more node, under an address that none had before."""
         place = {"node_ip_address": f"127.0.0.{self._next}", "num_cpus": self.cpus}
         self._next += 1
-        ports = {name: _free_port() for name in (*PORTS, *(() if self._nodes else ("gcs_server_port",)))}
+        ports = {name: next(self._ports) for name in (*PORTS, *(() if self._nodes else ("gcs_server_port",)))}
         head = {} if self._nodes else {"include_dashboard": False}
         self._nodes.append(self._cluster.add_node(**place, **ports, **head, temp_dir=str(self.folder)))
 
@@ -102,6 +113,8 @@ class Nodes:
     def kill_raylet(self, chance: random.Random) -> bool:
         """SIGKILL the raylet of some node that is not the head, and have another one join; False while one joins."""
         if self._joining and self._joining.is_alive():
+            return False
+        if len(self._nodes) == 1:
             return False
         node = chance.choice(self._nodes[1:])
         self._nodes.remove(node)
@@ -140,9 +153,3 @@ def _patiently(get_node: Callable[[str, str], Any]) -> Callable[[str, str], Any]
                 time.sleep(1)
 
     return ask
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.2", 0))
-        return probe.getsockname()[1]

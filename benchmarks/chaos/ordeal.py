@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import time
@@ -53,6 +54,11 @@ class Toll:
     def losses(self) -> int:
         """Blows that may each cost what is in flight: deaths, and drivers that gave up because of the store."""
         return sum(self.blows[name] for name in ("worker", "raylet", "driver killed")) + self.exits["gave up"]
+
+
+def _say(what: str) -> None:
+    if os.environ.get("CHAOS_VERBOSE"):
+        print(f"  {time.strftime('%H:%M:%S')} {what}", flush=True)
 
 
 class Ordeal:
@@ -113,12 +119,15 @@ class Ordeal:
     def _hit_worker(self) -> None:
         governor = self._chance.random() < 0.1
         found = processes.named(*(GOVERNOR if governor else WORKERS))
-        if found and processes.kill([self._chance.choice(found)]):
+        victim = self._chance.choice(found) if found else None
+        if victim and processes.kill([victim]):
+            _say(f"killed worker {victim} of {len(found)}")
             self.toll.blows["governor" if governor else "worker"] += 1
 
     def _hit_raylet(self) -> None:
         if self._nodes and self._left["raylet"] != 0 and self._nodes.kill_raylet(self._chance):
             self._spend("raylet")
+            _say("killed a raylet")
             self.toll.blows["raylet"] += 1
 
     def _outage(self) -> None:
@@ -130,6 +139,7 @@ class Ordeal:
             return
         how = self._chance.choice(["killed", "killed", "stopped", "napping", "passed"])
         self.toll.blows[f"driver {how}"] += 1
+        _say(f"driver {driver.process.pid} {how}")
         match how:
             case "killed":
                 driver.killed = True
@@ -161,6 +171,7 @@ class Ordeal:
 
     def _ended(self, driver: Driver, code: int, now: float) -> None:
         toll, said = self.toll, driver.said()
+        _say(f"driver {driver.process.pid} ended with {code}: {said[-200:]!r}")
         if driver.asked_to_stop:
             toll.slowest_stop = max(toll.slowest_stop, now - driver.asked_to_stop)
         if code == 0:

@@ -236,6 +236,25 @@ def test_commands_that_end_in_order_spend_the_whole_budget(cost: int, carries: i
     assert begun == carries
 
 
+@given(st.integers(1, 1000), st.integers(1, 200), st.integers(2, 30))
+def test_models_that_share_a_budget_spend_it_all(cost: int, carries: int, agents: int) -> None:
+    """However many there are and however little is left, one of them may go on while the budget carries a trial."""
+    names = [f"model-{number}" for number in range(agents)]
+    purse = Purse(Budget(tokens=carries * cost), {}, {}, dict.fromkeys(names, Spend(cost, cost)), held=True)
+    workers = [_Worker(name) for name in names]
+    for _ in range(10_000):
+        for worker in workers:
+            purse.hold(purse.due())
+            worker.ask(purse, 8, agent=worker.name)
+            worker.begin(8)
+        if all(worker.begun == worker.ended for worker in workers):
+            break
+        for worker in workers:
+            worker.end(8, cost)
+    assert sum(worker.begun for worker in workers) == carries
+    assert set(purse.exhausted()) == set(names)
+
+
 def test_a_level_is_a_little_ahead_of_what_is_spent():
     """A kill costs a run a twentieth of what its budget has left, or sixteen trials, on top of what was in flight."""
     guess = {AGENT: Spend(10, 10)}

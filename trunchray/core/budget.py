@@ -18,10 +18,10 @@ twentieth of what the budget has left. That is what a kill may cost the run at m
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Collection, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from math import ceil, sqrt
+from math import ceil, inf, sqrt
 from typing import Literal
 
 from pydantic import Field
@@ -77,6 +77,10 @@ class Spend:
     def most(self, other: Spend) -> Spend:
         """The greater one in each measure."""
         return Spend(max(self.cost, other.cost), max(self.tokens, other.tokens))
+
+    def least(self, other: Spend) -> Spend:
+        """The lesser one in each measure."""
+        return Spend(min(self.cost, other.cost), min(self.tokens, other.tokens))
 
     def times(self, share: float) -> Spend:
         """So many times as much, to the nearest unit."""
@@ -290,20 +294,25 @@ class Purse:
         return {name: books.spent for name, books in self._agents.items()}
 
     def due(self) -> dict[str, Spend]:
-        """The levels of all agents that are bounded, when one of them has to be raised before long; else nothing.
+        """The levels of all agents that are bounded, when one of them is due to be raised or lowered; else nothing.
 
-        They are to be written down, and then `hold` makes them hold.
+        They are to be written down, and then `hold` makes them hold; until then, those that are lower hold already.
         """
         if not self._held:
             return {}
-        found = {name: self._ahead(name) for name in self._agents if self._limits(name)}
-        return {name: level for name, (level, _) in found.items()} if any(late for _, late in found.values()) else {}
+        levels: dict[str, Spend] = {}
+        late = False
+        for name, books in self._agents.items():
+            if bounded := self._bounded(name):
+                level = self._ahead(name, bounded)
+                late = late or any(level.measures[at] != books.level.measures[at] for at in bounded)
+                levels[name], books.level = level, books.level.least(level)
+        return levels if late else {}
 
     def hold(self, levels: Mapping[str, Spend]) -> None:
         """These levels are written down."""
         for name, level in levels.items():
-            books = self._agent(name)
-            books.level = books.level.most(level)
+            self._agent(name).level = level
 
     def settled(self) -> dict[str, Spend]:
         """By agent, what is taken to be spent when nothing more begins: what is in flight counts as in `gone`."""
@@ -312,28 +321,28 @@ class Purse:
             for name, books in self._agents.items()
         }
 
-    def _ahead(self, name: str) -> tuple[Spend, bool]:
-        """An agent's next level, and whether it comes near the present one in a measure that is bounded."""
-        books, bounded, level, late = self._agents[name], self._bounded(name), [0, 0], False
-        for measure, present in enumerate(books.level.measures):
-            now, few = (_needs({name: books}, measure, name, more) for more in (0, UNKNOWN))
-            ahead = max(few - now, self._share(name, measure))
-            near = present - now < ahead / 2
-            level[measure] = max(present, ceil(now + ahead)) if near else present
-            late = late or (near and measure in bounded)
-        return Spend(*level), late
+    def _ahead(self, name: str, bounded: Collection[int]) -> Spend:
+        """An agent's next level: the present one where it is neither near nor far from what is spent and reserved."""
+        books, level = self._agents[name], list(self._agents[name].level.measures)
+        for measure, present in enumerate(level):
+            now, one, few = (_needs({name: books}, measure, name, more) for more in (0, 1, UNKNOWN))
+            room, share = self._room(name, measure) if measure in bounded else (inf, 0)
+            ahead = max(min(few - now, room), AHEAD * share)
+            if not max(ahead / 2, min(one - now, ahead)) <= present - now <= 2 * ahead:
+                level[measure] = ceil(now + ahead)
+        return Spend(*level)
 
     def _bounded(self, name: str) -> set[int]:
         return {measure for _, measure, _ in self._limits(name)}
 
-    def _share(self, name: str, measure: int) -> float:
-        """An agent's part of the room in its budgets that a level may be ahead by; 0 where nothing bounds it."""
+    def _room(self, name: str, measure: int) -> tuple[float, float]:
+        """What the budgets of an agent have left in a measure, and its part of that if all agents have equal ones."""
         rooms = [
-            (limit - sum(agent.paid(bounded) for agent in scope.values())) / len(scope)
+            (max(0.0, limit - sum(agent.paid(bounded) for agent in scope.values())), len(scope))
             for scope, bounded, limit in self._limits(name)
             if bounded == measure
         ]
-        return AHEAD * max(0.0, min(rooms, default=0.0))
+        return min(room for room, _ in rooms), min(room / agents for room, agents in rooms)
 
     def _agent(self, name: str) -> _Agent:
         if name not in self._agents:

@@ -44,8 +44,8 @@ def config(path: Path, release: StoredRelease, provider: CountingProvider, pool:
     return path / "run.yaml"
 
 
-def start(config: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "trunchray.cli.main", "run", str(config), "--json"]
+def start(config: Path, *options: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "trunchray.cli.main", "run", str(config), *options, "--json"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -88,18 +88,27 @@ def test_a_killed_worker_costs_at_most_what_it_had_in_flight(ray_here: None, tmp
 
 @pytest.mark.parametrize("pool", ["local", "ray"])
 def test_a_killed_driver_loses_nothing_stored(pool: str, tmp_path: Path):
-    """SIGKILL of the driver: the same command takes the run over at once, finishes it, and counts every trial once."""
+    """SIGKILL of the driver: the same command takes the run over at once, finishes it, and counts every trial once.
+
+    A budget bounds what both commands cost together, though nobody knows what the first one had paid for and not
+    stored.
+    """
     release = make_release(tmp_path, TRIALS)
     with CountingProvider(latency=0.1) as provider:
-        provider.reach = TRIALS // 2
-        settings = config(tmp_path, release, provider, pool)
-        first = start(settings)
+        provider.reach = TRIALS // 3
+        settings, budget = config(tmp_path, release, provider, pool), 2 * TRIALS // 3
+        first = start(settings, f"--budget-tokens={10 * budget}")
         wait_until_asked(provider, first)
         first.kill()
         first.communicate()
-        second = start(settings)
-        out, err = second.communicate(timeout=120)
-    assert second.returncode == 0, err.decode()
+        second = start(settings, f"--budget-tokens={10 * budget}")
+        _, err = second.communicate(timeout=120)
+        assert second.returncode == 3, err.decode()
+        assert b"budget reached" in err
+        assert TRIALS // 2 < provider.asked.total() <= budget
+        third = start(settings, "--pool", "local")
+        out, err = third.communicate(timeout=120)
+    assert third.returncode == 0, err.decode()
     summary = json.loads(out)
     assert summary["complete"]
     assert summary["models"][0]["passed"] == TRIALS
