@@ -118,7 +118,7 @@ class Ordeal:
 
     def _hit_worker(self) -> None:
         governor = self._chance.random() < 0.1
-        found = processes.named(*(GOVERNOR if governor else WORKERS))
+        found = processes.named(GOVERNOR if governor else WORKERS)
         victim = self._chance.choice(found) if found else None
         if victim and processes.kill([victim]):
             _say(f"killed worker {victim} of {len(found)}")

@@ -110,7 +110,7 @@ def orphans(expected: set[int]) -> list[str]:
         left = [
             (pid, name)
             for pid, name in processes.below()
-            if name.startswith((*WORKERS, *GOVERNOR)) or not (_ray(name) or pid in expected)
+            if name.startswith((WORKERS, GOVERNOR)) or not (_ray(name) or pid in expected)
         ]
         if not left or time.monotonic() > until:
             return [f"process {pid} is left: {name[:100]}" for pid, name in left]

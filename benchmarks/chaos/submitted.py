@@ -195,7 +195,7 @@ def harass(watcher: Watcher, until: float, every: float, chance: random.Random, 
         time.sleep(0.2)
         if time.monotonic() >= due:
             due = time.monotonic() + every
-            if workers := processes.named(*WORKERS):
+            if workers := processes.named(WORKERS):
                 toll.blows["worker"] += processes.kill([chance.choice(workers)])
 
 
