@@ -66,6 +66,8 @@ def root(
 
 def main() -> None:
     """Run one command and exit with its code; SIGTERM ends it as Ctrl-C does."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what scripts put into the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _interrupt)
     _open_missing()
     for stream in (sys.stdout, sys.stderr):
