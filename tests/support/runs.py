@@ -15,6 +15,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.core.agent import ModelAgent
 from trunchray.core.report import Report
 from trunchray.core.run import RunSpec
+from trunchray.core.telemetry import Observe
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.progress import Snapshot
 from trunchray.engine.seating import Seating
@@ -65,6 +66,7 @@ def drive(
     seating: Seating | None = None,
     cache: str | None = None,
     spending: Spending | None = None,
+    observe: Observe | None = None,
 ) -> Report:
     how = Launch(
         str(out),
@@ -76,6 +78,7 @@ def drive(
         seating=seating or Seating(),
         cache=cache,
         spending=spending or Spending(),
+        observe=observe or Observe(),
     )
     return launch(spec, release, inputs or {}, how)
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 import shutil
+import urllib.request
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+from support.collector import Collector, said
 from support.runs import drive, question, rows
 from trunchray.adapters.releases import StoredRelease
-from trunchray.core.agent import Limits, Mock, ModelAgent, ScriptedCall, ScriptedReply
+from trunchray.adapters.telemetry.metrics import METRICS
+from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing, ScriptedCall, ScriptedReply
+from trunchray.core.telemetry import LogConfig, Observe
 from trunchray.frontends.benchmark.compiler import compile_to
 
 EVAL = """
@@ -87,3 +92,82 @@ def test_what_a_model_was_offered_is_in_its_trace(release: StoredRelease, tmp_pa
     drive(question(release, [scripted("s", ScriptedReply(text="hi"))]), release, tmp_path)
     offered = {row["case_id"]: json.loads(row["steps"])[0]["input"].get("tools") for row in rows(tmp_path / "test")}
     assert offered == {"plan": ["get_order", "lookup_policy"], "no-tools": None}
+
+
+SECRET = "a word that only prompts and answers hold"
+
+
+def observed(name: str, **faults: float) -> ModelAgent:
+    script = (ScriptedReply(tool_calls=BOTH), ScriptedReply(text=f"{SECRET}: it is delivered."))
+    pacing = Pacing(max_in_flight=4, max_retries=1)
+    return ModelAgent(name=name, model="mock/script", mock=Mock(script=script, faults=faults), pacing=pacing)
+
+
+def test_what_is_told_of_a_run(release: StoredRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A trace for each trial, with its requests, tool calls and grading, and a log; neither holds what was said."""
+    log = tmp_path / "logs" / "run.jsonl"
+    agents = [observed("good"), observed("down", server_error=1.0)]
+    with Collector() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url)
+        observe = Observe(log=LogConfig(level="debug", file=str(log)), traces=True)
+        report = drive(question(release, agents), release, tmp_path, observe=observe)
+    assert (report.planned, report.error, report.not_run) == (4, 2, 0)
+    spans = {span.span_id: span for span in collector.spans}
+    assert collector.services == {"trunchray"}
+    trials = {said(span)["trunchray.case"]: span for span in spans.values() if span.name == "trial"}
+    assert len([span for span in spans.values() if span.name == "trial"]) == 4
+    plan = next(
+        span
+        for span in spans.values()
+        if span.name == "trial" and (said(span)["gen_ai.agent.name"], said(span)["trunchray.case"]) == ("good", "plan")
+    )
+    below = sorted(span.name for span in spans.values() if span.parent_span_id == plan.span_id)
+    assert below == ["chat script", "chat script", "evaluate", "execute_tool get_order", "execute_tool lookup_policy"]
+    assert said(plan)["trunchray.outcome"] == "passed"
+    chat = next(said(span) for span in spans.values() if span.name == "chat script" and span.trace_id == plan.trace_id)
+    assert (chat["gen_ai.operation.name"], chat["gen_ai.provider.name"]) == ("chat", "mock")
+    assert chat["gen_ai.response.finish_reasons"] in (["tool-calls"], ["stop"])
+    assert chat["gen_ai.usage.input_tokens"] > 0
+    failed = [said(span) for span in spans.values() if said(span).get("gen_ai.agent.name") == "down"]
+    assert {span["error.type"] for span in failed} == {"server_error"}
+    assert "plan" in trials
+
+    lines = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()]
+    events = {line["event"] for line in lines}
+    assert {"run_began", "run_ended", "shard_ended", "trial_ended", "request_ended", "tool_ended", "commit"} <= events
+    (trial,) = [
+        line for line in lines if line["event"] == "trial_ended" and line["trial"] == said(plan)["trunchray.trial"]
+    ]
+    assert (trial["level"], trial["run"], trial["model"], trial["worker"]) == ("debug", "test", "good", "local")
+    assert trial["shard"] == said(plan)["trunchray.shard"]
+    assert {line["level"] for line in lines if line.get("failure") and line["event"] == "trial_ended"} == {"warning"}
+    everything = log.read_text(encoding="utf-8") + repr(collector.spans)
+    assert SECRET not in everything
+    assert "order_123" not in everything
+
+
+def test_metrics_that_ray_exports(ray_here: None, release: StoredRelease, tmp_path: Path):
+    """Each node of the cluster exports what its workers did, by the documented names."""
+    from trunchray.engine.ray_connection import ray
+
+    agents = [observed("good"), observed("down", rate_limited=1.0)]
+    drive(question(release, agents), release, tmp_path, pool="ray", observe=Observe(metrics=True))
+    (node,) = ray.nodes()
+    address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    for _ in range(60):
+        with urllib.request.urlopen(address, timeout=10) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if line.startswith("ray_trunchray_")]
+        if any("trunchray_refusals" in line for line in lines):
+            break
+        Event().wait(0.5)  # the agent takes what workers hand on from time to time
+    found = {line.split("{")[0].removeprefix("ray_") for line in lines}
+    missing = {metric.name for metric in METRICS} - {name for full in found for name in _prefixes(full)}
+    assert missing == {"trunchray_cost_usd"}  # nobody knows what a mock costs
+    trials = [line for line in lines if "trunchray_trials" in line and 'outcome="passed"' in line]
+    assert sum(float(line.split()[-1]) for line in trials) == 2
+    assert all('run="test"' in line and 'model="good"' in line for line in trials)
+
+
+def _prefixes(name: str) -> set[str]:
+    """A metric's name without what exporters append to it."""
+    return {name, *(name.removesuffix(end) for end in ("_total", "_bucket", "_sum", "_count"))}

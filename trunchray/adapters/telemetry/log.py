@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TextIO
 
 from trunchray.adapters.telemetry.observed import Facts
 from trunchray.core.telemetry import Fact, Kind, Level, LogConfig
@@ -34,7 +35,9 @@ class LogListener:
     ) -> None:
         self._format = _json if config.format == "json" else _text
         self._least = _LEVELS[config.level]
-        self._write, self._now = write or _writer(config.file), now
+        self._file = _opened(config.file) if config.file and not write else None
+        self._write: Callable[[str], object] = write or (self._file.write if self._file else _stderr)
+        self._now = now
         self._lines: queue.SimpleQueue[Callable[[], str] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="trunchray-log", daemon=True)
         self._thread.start()
@@ -67,20 +70,20 @@ class LogListener:
         while line := self._lines.get():
             with suppress(OSError, ValueError):
                 self._write(line() + "\n")
+        if self._file:
+            self._file.close()
 
 
-def _writer(file: str | None) -> Callable[[str], None]:
-    """To a file, which is appended to, or to whatever is stderr at the time."""
-    if file is not None:
-        Path(file).parent.mkdir(parents=True, exist_ok=True)
-        stream = Path(file).open("a", encoding="utf-8", buffering=1)  # noqa: SIM115 - open as long as the process
-        return lambda line: (stream.write(line), None)[1]
+def _stderr(line: str) -> None:
+    """To whatever is stderr at the time."""
+    sys.stderr.write(line)
+    sys.stderr.flush()
 
-    def write(line: str) -> None:
-        sys.stderr.write(line)
-        sys.stderr.flush()
 
-    return write
+def _opened(file: str) -> TextIO:
+    """A file, which is appended to."""
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    return Path(file).open("a", encoding="utf-8", buffering=1)
 
 
 def _json(at: str, level: str, event: str, facts: dict[str, Fact]) -> str:

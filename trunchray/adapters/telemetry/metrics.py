@@ -66,7 +66,7 @@ class MetricsListener:
     ) -> None:
         self._run, self._worker, self._clock = run, worker, clock
         self._metrics = {metric.name: metric for metric in METRICS}
-        self._handles = {metric.name: open_(metric) for metric in METRICS}
+        self._open, self._handles = open_, dict[str, Handle]()  # each opened late: a driver joins Ray late
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
         self._due = clock() + EVERY
@@ -111,7 +111,7 @@ class MetricsListener:
         counts["trunchray_store_requests", (self._worker,)] += made - before
         for (name, tags), value in counts.items():
             if value:
-                self._handles[name].give(value, self._tags(name, tags))
+                self._handle(name).give(value, self._tags(name, tags))
 
     def _trial(self, model: str, facts: Facts, seconds: float) -> None:
         if facts.get("outcome") is None:
@@ -133,7 +133,12 @@ class MetricsListener:
             self._counts[name, tags] += value  # pyright: ignore[reportArgumentType] - a Counter adds up any numbers
 
     def _observe(self, name: str, value: float, *tags: str) -> None:
-        self._handles[name].give(value, self._tags(name, tags))
+        self._handle(name).give(value, self._tags(name, tags))
+
+    def _handle(self, name: str) -> Handle:
+        if name not in self._handles:
+            self._handles[name] = self._open(self._metrics[name])
+        return self._handles[name]
 
     def _tags(self, name: str, tags: tuple[str, ...]) -> dict[str, str]:
         return {"run": self._run} | dict(zip(self._metrics[name].tags, tags, strict=True))
