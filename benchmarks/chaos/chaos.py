@@ -83,16 +83,7 @@ def _set(stack: ExitStack, options: argparse.Namespace) -> Scene:
     """Bring up the store, the provider and the cluster, and let one run pass undisturbed."""
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="tc-")))
     proxy = stack.enter_context(FaultyStore(KEY, SECRET))
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        del os.environ[name]
-    os.environ |= {
-        "AWS_ENDPOINT_URL": proxy.url,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }
+    use_store(proxy.url)
     proxy.upstream = stack.enter_context(S3Server()).url
     provider = stack.enter_context(CountingProvider(answer=answer))
     nodes = stack.enter_context(Nodes(options.nodes, options.cpus, folder)) if options.pool == "ray" else None
@@ -108,6 +99,20 @@ def _set(stack: ExitStack, options: argparse.Namespace) -> Scene:
     scene.calm = proof.rows(f"{question.uri}/calm"), proof.summary(driver.answer())
     print(f"undisturbed: {question.trials:,} trials in {time.monotonic() - began:.0f} s", flush=True)
     return scene
+
+
+def use_store(url: str) -> None:
+    """Make everything that is started from now on find S3 there."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
+    os.environ |= {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
 
 
 def _suffer(scene: Scene, options: argparse.Namespace, seed: int, turn: int, left: float, totals: Counter[str]) -> bool:
