@@ -26,6 +26,8 @@ Kind = Literal[
     "conflict",
     "denied",
     "expired token",
+    "expired session",
+    "wrong clock",
     "not implemented",
     "web page",
     "cut",
@@ -51,6 +53,8 @@ _REFUSALS = {
     "conflict": (409, "ConditionalRequestConflict", "A conflicting operation is in progress."),
     "denied": (403, "AccessDenied", "Access Denied."),
     "expired token": (400, "ExpiredToken", "The provided token has expired."),
+    "expired session": (403, "ExpiredToken", "The security token included in the request is expired."),
+    "wrong clock": (403, "RequestTimeTooSkewed", "The difference between the request time and ours is too large."),
     "not implemented": (501, "NotImplemented", "A header you provided implies functionality that is not implemented."),
 }
 _HOP_BY_HOP = {"connection", "transfer-encoding", "expect", "content-length"}

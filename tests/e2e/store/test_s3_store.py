@@ -214,6 +214,8 @@ def test_nothing_is_retried_for_ever(s3: Bucket):
     [
         ("denied", r"it may not be {} with the permissions at hand \(AccessDenied: Access Denied\.\)"),
         ("expired token", "the credentials have expired; get new ones and give the same command again"),
+        ("expired session", "the credentials have expired; get new ones and give the same command again"),
+        ("wrong clock", "the clock of this machine is wrong, so the store does not trust its requests"),
     ],
 )
 def test_refusals_are_not_retried(kind: Kind, message: str, s3: Bucket, store: Store):
