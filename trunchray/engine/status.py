@@ -102,7 +102,8 @@ class StatusReader:
             UsageError: there is no run.
             ReleaseError: nothing is known but by counting commits, and its release is gone or damaged.
         """
-        lease = read_lease(self._folder.store)
+        last = read_lease(self._folder.store)
+        lease = None if last and last.ended else last
         driven = lease is not None and self._beats(lease)
         latest = Snapshot.read(self._folder.progress())
         spec = self._question(latest)
@@ -111,7 +112,7 @@ class StatusReader:
         final = latest is not None and latest.final
         self.doubtful = lease is not None and not driven and not final and self._doubtful(lease)
         sure = driven or final or self.doubtful
-        committed = latest.committed() if latest and sure else self._counted(spec, lease, latest)
+        committed = latest.committed() if latest and sure else self._counted(spec, last, latest)
         whole = committed.rows == committed.planned
         driven &= not (whole and final)
         unended = lease is not None and not driven and not final and not whole
@@ -158,7 +159,6 @@ class StatusReader:
         if self._pulse != before:
             self._pulse_since = self._clock()
         if before is not None and self._pulse != before:
-            # What a driver leaves that gives its lease back is older than its last heartbeat.
             self._beat_seen = self._clock() if self._pulse > before else None
         seen = self._beat_seen is not None and self._clock() - self._beat_seen <= STALE.total_seconds()
         return not is_gone(lease) and (seen or abs(self._now() - lease.heartbeat) <= STALE)
