@@ -68,6 +68,7 @@ def drive(
     spending: Spending | None = None,
     observe: Observe | None = None,
 ) -> Report:
+    """Launch the run. A Ray of our own gets one worker unless `seating` says otherwise: processes take long to start."""
     how = Launch(
         str(out),
         observer or Onlooker(),
@@ -75,7 +76,7 @@ def drive(
         stop=stop or Event(),
         takeover=takeover,
         address=address,
-        seating=seating or Seating(),
+        seating=seating or Seating(workers=None if address else 1),
         cache=cache,
         spending=spending or Spending(),
         observe=observe or Observe(),

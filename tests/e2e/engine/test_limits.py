@@ -9,6 +9,7 @@ from support.releases import make_release
 from support.runs import Onlooker, drive, question
 from trunchray.adapters.models.rate_limit import Limiter, RateLimit
 from trunchray.core.agent import ModelAgent, Quota
+from trunchray.engine.seating import Seating
 
 
 def served(name: str, provider: CountingProvider, **changes: object) -> ModelAgent:
@@ -23,7 +24,8 @@ def test_models_share_a_quota(pool: str, tmp_path: Path):
         quota = Quota(name="q", requests_per_minute=3000, max_in_flight=6)
         agents = [served(name, provider, quota=quota, params={"seed": n}) for n, name in enumerate("ab")]
         onlooker = Onlooker()
-        assert drive(question(release, agents), release, tmp_path, pool=pool, observer=onlooker).passed == 80
+        spec, two = question(release, agents), Seating(workers=2)
+        assert drive(spec, release, tmp_path, pool=pool, seating=two, observer=onlooker).passed == 80
         assert provider.most_at_once <= 6
         assert (provider.limiter.taken, provider.limiter.refused) == (80, 0)
     standing = [agent.standing for snapshot in onlooker.snapshots for agent in snapshot.agents if agent.standing]

@@ -17,6 +17,7 @@ from support.runs import Onlooker, drive, question, rows, unmeasured
 from trunchray.core.agent import Faults, Latency, Mock, ModelAgent, Pacing, Price
 from trunchray.core.digest import sha256
 from trunchray.core.plan import make_plan
+from trunchray.engine.seating import Seating
 from trunchray.errors import StoreError, UsageError
 
 A = ModelAgent(name="a", model="mock/echo", mock=Mock())
@@ -36,7 +37,7 @@ def test_every_trial_is_counted_once(pool: str, tmp_path: Path):
     """A run ends with exactly the planned trial keys, each with one row, and the report adds up to them."""
     release = make_release(tmp_path, 90, check=check, evaluator=ENDS_IN)
     spec = question(release, [A, B], attempts=2)
-    report = drive(spec, release, tmp_path, pool=pool)
+    report = drive(spec, release, tmp_path, pool=pool, seating=Seating(workers=2))
     plan = make_plan(spec, release.cases().index)
     found = rows(tmp_path / "test")
     assert sorted(row["trial_key"] for row in found) == sorted(k for shard in plan.shards for k in shard.trial_keys())
@@ -51,7 +52,7 @@ def test_the_report_does_not_depend_on_the_pool(ray_here: None, tmp_path: Path):
     """In this process or on Ray, the counted rows are the same but for measured times and who did the work."""
     release = make_release(tmp_path, 60, check=check, evaluator=ENDS_IN)
     for pool in ("local", "ray"):
-        drive(question(release, [A, B]), release, tmp_path / pool, pool=pool)
+        drive(question(release, [A, B]), release, tmp_path / pool, pool=pool, seating=Seating(workers=2))
     assert unmeasured(tmp_path / "local" / "test") == unmeasured(tmp_path / "ray" / "test")
 
 
@@ -110,7 +111,7 @@ def test_permits_bound_what_is_in_flight(pool: str, tmp_path: Path):
     release = make_release(tmp_path, 100)
     with CountingProvider(latency=0.02) as provider:
         agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url, pacing=Pacing(max_in_flight=10))
-        drive(question(release, [agent]), release, tmp_path, pool=pool)
+        drive(question(release, [agent]), release, tmp_path, pool=pool, seating=Seating(workers=2))
         assert 5 <= provider.most_at_once <= 10
 
 
