@@ -23,6 +23,10 @@ SETTINGS = {
 """Dead nodes are found out within seconds, no idle workers are started, and a busy machine may take its time."""
 
 
+NETWORK = f"127.0.{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]}"
+"""Each process that runs tests has one, so that their clusters do not meet."""
+
+
 class RayNodes:
     """The cluster, and this process as its driver."""
 
@@ -35,7 +39,7 @@ class RayNodes:
         from trunchray.engine.cluster import ray  # reads the environment
 
         self._ray: Any = ray
-        head = {"node_ip_address": "127.0.0.2", "num_cpus": 2, "include_dashboard": False}
+        head = {"node_ip_address": f"{NETWORK}.2", "num_cpus": 2, "include_dashboard": False}
         self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
         self._added: list[Any] = []
         self._next = 3
@@ -56,7 +60,7 @@ class RayNodes:
         before = {name: os.environ.get(name) for name in environ or {}}
         os.environ.update(environ or {})
         try:
-            place = f"127.0.0.{self._next}"
+            place = f"{NETWORK}.{self._next}"
             self._next += 1
             self._added.append(self._cluster.add_node(node_ip_address=place, num_cpus=cpus, resources=resources))
         finally:
