@@ -68,7 +68,7 @@ def drive(
     spending: Spending | None = None,
     observe: Observe | None = None,
 ) -> Report:
-    """Launch the run. A Ray of our own gets one worker unless `seating` says otherwise: processes take long to start."""
+    """Launch the run. A Ray of our own gets one worker unless `seating` says otherwise: they take long to start."""
     how = Launch(
         str(out),
         observer or Onlooker(),
