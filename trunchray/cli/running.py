@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -229,23 +229,48 @@ def _command(argv: Sequence[str]) -> str:
 def _stop_on_signal(output: Output) -> Generator[threading.Event]:
     """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once, and so does time."""
     stop = threading.Event()
-    last = threading.Timer(ENDS_WITHIN, _give_up, (output,))
-    last.daemon = True
 
     def handle(_number: int, _frame: object) -> None:
         if stop.is_set():
             raise KeyboardInterrupt
         output.note("stopping: storing what is finished …")
         stop.set()
-        last.start()
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        with _last_moment(output, before.keys()):
+            yield stop
     finally:
-        last.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _last_moment(output: Output, numbers: Collection[int]) -> Generator[None]:
+    """Give up some time after a signal, also when it comes while a library keeps us from handling it."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    last = threading.Timer(ENDS_WITHIN, _give_up, (output,))
+    last.daemon = True
+
+    def watch() -> None:
+        while number := os.read(reader, 1)[0]:
+            if number in numbers:
+                last.start()
+                return
+
+    watching = threading.Thread(target=watch, name="trunchray-signals", daemon=True)
+    watching.start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.write(writer, b"\0")
+        watching.join()
+        last.cancel()
+        for end in (reader, writer):
+            os.close(end)
 
 
 def _give_up(output: Output) -> None:
