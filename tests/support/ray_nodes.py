@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import time
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +20,7 @@ SETTINGS = {
     "RAY_health_check_failure_threshold": "3",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_raylet_start_wait_time_s": "180",
+    "TRUNCHRAY_TEST_KEY": "of all nodes",
 }
 """Dead nodes are found out within seconds, no idle workers are started, and a busy machine may take its time."""
 
@@ -40,7 +42,8 @@ class RayNodes:
 
         self._ray: Any = ray
         head = {"node_ip_address": f"{NETWORK}.2", "num_cpus": 2, "include_dashboard": False}
-        self._cluster: Any = Cluster(initialize_head=True, head_node_args=head)
+        self._cluster: Any = Cluster()
+        self._start(**head)
         self._added: list[Any] = []
         self._next = 3
         ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR)
@@ -62,11 +65,18 @@ class RayNodes:
         try:
             place = f"{NETWORK}.{self._next}"
             self._next += 1
-            self._added.append(self._cluster.add_node(node_ip_address=place, num_cpus=cpus, resources=resources))
+            self._added.append(self._start(node_ip_address=place, num_cpus=cpus, resources=resources))
         finally:
             for name, value in before.items():
                 os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
         return self._added[-1]
+
+    def _start(self, **options: Any) -> Any:
+        """A node; a busy machine may need several tries."""
+        for _ in range(2):
+            with suppress(Exception):
+                return self._cluster.add_node(**options)
+        return self._cluster.add_node(**options)
 
     def kill(self, node: Any) -> None:
         """SIGKILL of its raylet, as when a machine vanishes."""

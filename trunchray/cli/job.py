@@ -58,13 +58,15 @@ class Job:
         self, *, observer: Observer, address: str | None, takeover: bool, stop: Flag, pilot: int | None = None
     ) -> Launch:
         """How the job is carried out; of a `pilot`, only so many trials of each model."""
-        pool = self.config.pool
+        pool, ray = self.config.pool, self.config.ray
+        address = address or (ray.address if pool != "local" else None)
         small = pilot is not None and address is None and pool == "auto"
         return Launch(
             self.out,
             observer,
             pool="local" if small else pool,
             address=address,
+            seating=ray,
             spending=replace(self.spending, pilot=pilot),
             takeover=takeover,
             require=self.config.sandbox.require,

@@ -136,8 +136,8 @@ class RayPool:
 
     def _govern(self) -> Any:
         spec = RunFolder(self._run_uri).spec()
-        # Where the cluster lasts longest: workers wait while it is started again.
-        place = connection.on_node(connection.nodes()[0].id, only=False)
+        # On the head, which the cluster lasts as long as: workers wait while it is started again.
+        place = connection.on_node(connection.nodes()[0].id)
         govern = actor(ClockedGovernor, num_cpus=0, name=self._governor_name, scheduling_strategy=place)
         return govern.remote(spec.agents if spec else (), self._purse, self._run_uri)
 
@@ -147,7 +147,7 @@ class RayPool:
             WorkerActor,
             num_cpus=self._seating.cpus,
             resources=self._seating.resources,
-            scheduling_strategy=connection.on_node(node.id, only=True),
+            scheduling_strategy=connection.on_node(node.id),
         )
         place = replace(self._place, name=f"worker-{number}")
         known = {"release": version("trunchray"), "agents": self._agents}
@@ -205,8 +205,13 @@ class RayPool:
             probe, self._standing_probe = self._standing_probe, None
             try:
                 self._standing = ray.get(probe)
-            except (OWN, *GONE) as e:
+            except OWN as e:
                 raise Interrupted(ungoverned(connection.told(e))) from e
+            except GONE as e:
+                raise Interrupted(
+                    f"the machine that keeps the run's limits is lost ({connection.told(e)}); what is finished is "
+                    "stored, and the same command continues"
+                ) from e
             except LOST:
                 pass
         if self._standing_probe is None and now >= self._standing_due:

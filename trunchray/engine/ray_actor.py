@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from trunchray.core.receipt import InHand
 from trunchray.engine.demand import Allowance, Demand
-from trunchray.engine.ray_connection import LOST, OWN, ray, told
+from trunchray.engine.ray_connection import LOST, OWN, SAME_IMAGE, absent, ray, told
 from trunchray.engine.worker import Place, Worker
 from trunchray.errors import Interrupted, StoreError, TrunchrayError, UsageError
 
@@ -74,8 +74,7 @@ class WorkerActor:
     async def _open(self) -> Worker:
         if (found := version("trunchray")) != self._expected:
             raise UsageError(
-                f"trunchray {found} is installed there, and this run is driven by {self._expected}; use the same image "
-                "on every node"
+                f"trunchray {found} is installed there, and this run is driven by {self._expected}; {SAME_IMAGE}"
             )
         worker = await Worker.open(self._run_uri, self._release_uri, self._place, self._exchange)
         worker.check(self._agents)
@@ -94,5 +93,5 @@ class WorkerActor:
 def _lack(error: Exception) -> str:
     """What a machine lacks, in words."""
     if isinstance(error, PackageNotFoundError | ModuleNotFoundError):
-        return f"the package {error.name!r} is not installed there; use the same image on every node"
+        return absent(error.name or str(error))
     return str(error) if isinstance(error, TrunchrayError) else f"{type(error).__name__}: {error}"

@@ -34,6 +34,7 @@ GONE = (ActorDiedError, ActorUnschedulableError)
 """When what was called will never come back."""
 OWN = RayTaskError
 """When what was called raised an error of its own."""
+SAME_IMAGE = "use the same image, or the same packages, on every node and where the run is driven"
 CONNECT_SECONDS = 5.0
 """That a cluster has to accept a connection."""
 TOKEN_WORDS = ("token", "authentication", "unauthenticated")
@@ -80,9 +81,9 @@ def nodes() -> list[Node]:
     return sorted(found, key=lambda node: (not node.head, node.address, node.id))
 
 
-def on_node(node: str, *, only: bool) -> Any:
-    """The strategy that places an actor there; unless `only` there will do, elsewhere when that is impossible."""
-    return NodeAffinitySchedulingStrategy(node, soft=not only)
+def on_node(node: str) -> Any:
+    """The strategy that places an actor there and nowhere else; one that only prefers a node may go anywhere."""
+    return NodeAffinitySchedulingStrategy(node, soft=False)
 
 
 def largest() -> Mapping[str, float] | None:
@@ -168,6 +169,11 @@ def _start_here(options: Mapping[str, Any]) -> None:
                     f"Ray did not start on this machine ({reason}); the same command tries again, "
                     "and --pool local does without"
                 ) from e
+
+
+def absent(package: str) -> str:
+    """What to say of a machine that misses a package."""
+    return f"the package {package!r} is not installed there; {SAME_IMAGE}"
 
 
 def told(error: BaseException) -> str:

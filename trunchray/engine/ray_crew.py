@@ -28,7 +28,7 @@ STARTING = 20.0
 """Seconds for which a worker that has not answered yet is counted on."""
 AGAIN = 60.0
 """Seconds after which a node that lacked something is tried again."""
-NO_ROOM = 60.0
+NO_ROOM = 180.0
 """Seconds that a run waits for a node that can hold a worker, where nobody has been asked to start one."""
 SCALING = 900.0
 """Likewise where an autoscaler has."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from trunchray.core.ledger import Dispatch
 from trunchray.core.receipt import InHand
-from trunchray.engine.ray_connection import GONE, LOST, ray, told
+from trunchray.engine.ray_connection import GONE, LOST, absent, ray, told
 from trunchray.engine.seating import Node
 
 LOOK_EVERY = 1.0
@@ -67,7 +68,7 @@ class Seat:
         if isinstance(error, GONE):
             self.state = "gone"
             if self.lacks is None and "creation task" in str(error):
-                self.lacks = told(error)
+                self.lacks = _lack(told(error))
         elif self.state == "up":
             self.state = "down"
 
@@ -103,3 +104,9 @@ class Seat:
         else:
             self.lacks = what
             self.state = "down" if self.state == "up" else self.state
+
+
+def _lack(said: str) -> str:
+    """What a machine lacks on which not even our own module could be imported."""
+    missing = re.search("No module named '([^']+)'", said)
+    return absent(missing[1]) if missing else said

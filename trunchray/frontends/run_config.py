@@ -14,6 +14,7 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import SHARD_SIZE, Attempts, RunId, Selection, ShardSize
 from trunchray.core.telemetry import Observe
+from trunchray.engine.seating import Seating
 from trunchray.errors import UsageError
 from trunchray.frontends.checked import validated
 from trunchray.frontends.model_config import ModelConfig, SomeLimits
@@ -38,6 +39,13 @@ class SandboxConfig(Frozen):
     """With "landlock", a machine without Landlock and seccomp runs nothing; the walls in force are in every row."""
 
 
+class RayConfig(Seating):
+    """The Ray cluster, and what of it workers take. On this machine, no `resources` are asked for."""
+
+    address: str | None = Field(default=None, min_length=1)
+    """`<host>:<port>` of its head, or auto for the one that this machine belongs to; None for a Ray of our own."""
+
+
 class RunConfig(Frozen):
     """A whole run config. Paths are relative to the file it stands in."""
 
@@ -55,6 +63,7 @@ class RunConfig(Frozen):
     """Where runs are kept; `runs` in the current directory when left out."""
     run_id: RunId | None = None
     pool: PoolName = "auto"
+    ray: RayConfig = RayConfig()
     cache: str | None = Field(default=None, min_length=1)
     """Where answers of models are kept and looked up: any run that asks the same again gets the same answer, free."""
     sandbox: SandboxConfig = SandboxConfig()
