@@ -17,7 +17,7 @@
 set -euo pipefail
 
 port=$((20000 + SLURM_JOB_ID % 10000))
-head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | head -n 1)
+head=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | sed -n 1p)  # which reads to the end: pipes that break fail
 export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0 RAY_TMPDIR=/tmp/trunchray-$SLURM_JOB_ID
 RAY_AUTH_TOKEN=$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')
 export RAY_AUTH_TOKEN

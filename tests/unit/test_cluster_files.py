@@ -8,6 +8,7 @@ import re
 import shlex
 import signal
 import subprocess
+import threading
 from contextlib import suppress
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -197,6 +198,7 @@ def test_a_slurm_job_that_is_stopped(slurm: dict[str, str]):
     begun = Path(slurm["CALLS"] + ".begun")
     while not begun.exists():
         assert job.poll() is None
+        threading.Event().wait(0.02)  # the job is another process: there is nothing to wait on but its files
     job.terminate()
     assert job.wait(30) == 3
     with suppress(ProcessLookupError):
