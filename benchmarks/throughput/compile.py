@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from measure import apart, table, usage
+from measure import apart, result, table, usage
 from subject import SYSTEM, prompt
 
 from trunchray.frontends.benchmark.compiler import compile_to
@@ -149,6 +149,10 @@ def main() -> None:
         shown.append([title, baseline, cost.seconds, cost.seconds / baseline, cost.cpu, cost.peak, cost.deno_peak])
     head = ["", "parse and write", "compile s", "ratio", "CPU s", "peak MB", "Deno's peak MB"]
     table("compile", head, shown)
+    print()
+    for row, most in ((shown[1], 5.0), (shown[2], 3.0)):
+        seconds = float(str(row[2]))
+        result(f"compile: {row[0]}", f"≤ {most:g} s", f"{seconds:.1f} s", met=seconds <= most)
 
 
 if __name__ == "__main__":

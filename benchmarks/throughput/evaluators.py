@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from statistics import median
 
-from measure import Usage, apart, table, usage
+from measure import Usage, apart, result, table, usage
 from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.deno import binary
@@ -149,6 +149,7 @@ def main() -> None:
     ):
         shown.append([name, calls / seconds, calls / seconds, None, None, None])
     table(f"{calls:,} plain evaluator calls ({sandbox_level()})", _HEAD, shown)
+    plain = shown[-3]
     few = max(100, calls // 10)
     shown = []
     for name, spelling in (("import { z }", "{ z }"), ("import * as z", "* as z")):
@@ -158,6 +159,10 @@ def main() -> None:
         row = [f"{name}, {len(code) // 1000} kB", few / seconds, few / seconds, few / used]
         shown.append([*row, spent.driver / few * 1e6, spent.worker_peak])
     table(f"{few:,} zod evaluator calls, one at a time", _HEAD, shown)
+    print()
+    for row, least in ((plain, 900), (shown[-1], 120)):
+        rate = float(str(row[2]))
+        result(f"custom evaluators, {row[0]}", f"≥ {least} calls/s a core", f"{rate:,.0f}", met=rate >= least)
     killed, restarted = (seconds * 1e3 for seconds in recovery(10))
     print(f"\na call that hangs: killed {killed:.0f} ms after its deadline, next verdict {restarted:.0f} ms later")
 

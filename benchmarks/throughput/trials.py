@@ -10,9 +10,12 @@ import tempfile
 from typing import Literal
 
 from baseline import Bare, bare
-from measure import apart, table
+from measure import apart, result, table
 from server import MESSAGE, conversing, serving
 from subject import Ran, drive, echo, make_release, question, served
+
+WHERE = 0.2
+"""Milliseconds that a request takes a bare process on the machine that budgets were written for."""
 
 
 def run(pool: Literal["local", "ray"], cases: int, base_url: str | None) -> Ran:
@@ -34,6 +37,7 @@ def run_dear(base_url: str, cases: int, model: str, *, litellm: bool, tools: boo
 def dear(trials: int, tooled: int) -> None:
     """Ratios are to a bare aiohttp process; what tools cost is mostly the process that each trial has for them."""
     shown: list[list[object]] = []
+    lines: list[tuple[str, float, float]] = []
     with serving() as base_url, serving(reply=MESSAGE) as anthropic, conversing() as script:
         least = bare(base_url, trials * 10, processes=1)
         cost = least.cpu / least.requests * 1e3
@@ -55,11 +59,22 @@ def dear(trials: int, tooled: int) -> None:
             ran = apart(run_dear, url, count, model, litellm=litellm, tools=tools)
             each = (ran.spent.driver + ran.spent.workers + ran.spent.others) / count * 1e3
             shown.append([name, count, each, each / cost, ran.spent.driver_peak])
+            if litellm and not tools:
+                lines.append((f"CPU a trial: {name}", each, cost))
     table(
         "trials in one process; CPU is per trial, tools' processes included",
         ["", "trials", "CPU ms", "of bare", "peak MB"],
         shown,
     )
+    print()
+    for what, each, cost in lines:
+        costs(what, each, cost, most=6.0)
+
+
+def costs(what: str, each: float, bare: float, *, most: float) -> None:
+    """A line of the README: milliseconds a trial, which may be `most` where a bare process takes `WHERE`."""
+    budget = f"≤ {most:g} ms where bare aiohttp takes {WHERE:g} ({most / WHERE:g}×)"
+    result(what, budget, f"{each:.2f} ms, {each / bare:.1f}× its {bare:.2f}", met=each / bare <= most / WHERE)
 
 
 def main() -> None:
@@ -108,6 +123,16 @@ def show(trials: int, bares: list[tuple[str, Bare]], ran: list[tuple[str, Ran]])
         peaks: list[object] = [spent.driver_peak, spent.worker_peak or None]
         add(name, each.start, each.work, each.report, spent.driver + spent.workers, apiece + peaks)
     table(f"{trials:,} one-call trials; CPU is per trial, driver and workers", head, shown)
+    print()
+    for name, each in ran:
+        if best and least and "mock" not in name:
+            cpu = (each.spent.driver + each.spent.workers) / trials * 1e3
+            costs(f"CPU a one-call trial, {name}", cpu, least, most=0.5)
+            if "ray" in name:
+                share = trials / each.work / best
+                result(f"rate of two bare processes, {name}", "≥ 50 %", f"{share:.0%}", met=share >= 0.5)
+                peak = each.spent.worker_peak
+                result(f"worker memory, {name}", "≤ 450 MB", f"{peak:.0f} MB", met=peak <= 450)
 
 
 if __name__ == "__main__":
