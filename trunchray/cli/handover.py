@@ -6,6 +6,7 @@ import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -122,7 +123,9 @@ class ToKubernetes:
         # What is only written down may be applied when nobody drives the run any more.
         _confirm(self._output, job, yes=yes, driven=flags["--takeover"] or not self._apply)
         config, words = _stored(job, flags)
-        manifest = ray_job(run, words, self._pods, metadata={RUN: run}, ends_within=ENDS_WITHIN)
+        ray = job.config.ray
+        pods = replace(self._pods, resources={name: amount / ray.cpus for name, amount in ray.resources.items()})
+        manifest = ray_job(run, words, pods, metadata={RUN: run}, ends_within=ENDS_WITHIN)
         written = text(manifest)
         if self._file:
             _write(self._file, written)

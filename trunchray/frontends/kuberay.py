@@ -40,7 +40,7 @@ class Pods:
     count: int = 2
     """Pods of workers."""
     resources: Mapping[str, float] = field(default_factory=dict[str, float])
-    """What a trunchray worker asks of its node besides a processor; each pod offers enough for its processors."""
+    """What trunchray asks of a node for each processor that it takes there; each pod offers it for all of its own."""
 
 
 def job_name(run: str) -> str:
