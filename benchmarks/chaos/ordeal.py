@@ -176,6 +176,8 @@ class Ordeal:
             toll.slowest_stop = max(toll.slowest_stop, now - driver.asked_to_stop)
         if code == 0:
             toll.answer = driver.answer()
+            if not toll.answer:
+                toll.problems.append(f"a driver ended with 0 and printed nothing: {said[-2000:]}")
         why = (
             "complete"
             if code == 0

@@ -13,6 +13,7 @@ import os
 import socket
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib import import_module
 from math import inf
 from typing import Any
 
@@ -38,6 +39,14 @@ SAME_IMAGE = "use the same image, or the same packages, on every node and where 
 CONNECT_SECONDS = 5.0
 """That a cluster has to accept a connection."""
 TOKEN_WORDS = ("token", "authentication", "unauthenticated")
+
+
+def _leave_signals_alone(_handler: object) -> None:
+    """Ray's own handler would end a driver that is stopped while it connects, or make it forget that it was."""
+
+
+_utils: Any = import_module("ray._private.utils")
+_utils.set_sigterm_handler = _leave_signals_alone
 
 
 def connect(address: str | None) -> bool:
