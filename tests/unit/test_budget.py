@@ -7,7 +7,10 @@ import random
 import pytest
 from pydantic import ValidationError
 
+from trunchray.core.agent import ModelAgent
 from trunchray.core.budget import Budget, Purse, Spend, total
+from trunchray.engine.clocked import ClockedGovernor
+from trunchray.engine.demand import Demand
 
 
 def test_costs_are_whole_nanodollars() -> None:
@@ -109,3 +112,38 @@ def test_a_run_of_very_different_trials_comes_close_to_its_budget(seed: int) -> 
             ended += 1
     assert purse.exhausted() == {"a": "budget"}
     assert 0.97 * budget < spent < 1.02 * budget
+
+
+def test_a_purse_recalls_what_another_one_knew() -> None:
+    """Of workers that it has not heard of: what they had in flight counts as spent, until they do report."""
+    first, second = (Purse(Budget(tokens=1000), {}, {"a": Spend(0, 100)}, {"a": Spend(0, 10)}) for _ in range(2))
+    first.report("dead", "a", spent=Spend(0, 50), begun=5, ended=5)
+    first.report("alive", "a", spent=Spend(0, 20), begun=4, ended=2)
+    second.report("alive", "a", spent=Spend(0, 30), begun=4, ended=3)
+    second.recall(first.accounts())
+    assert second.spent() == {"a": Spend(0, 180)}
+    third = Purse(Budget(tokens=1000), {}, {"a": Spend(0, 100)}, {"a": Spend(0, 10)})
+    third.recall(first.accounts())
+    assert third.spent() == {"a": Spend(0, 190)}
+    third.report("alive", "a", spent=Spend(0, 40), begun=4, ended=4)
+    assert third.spent() == {"a": Spend(0, 190)}
+
+
+async def test_a_governor_that_is_started_again_waits_for_what_was_known() -> None:
+    """Until the driver has told it, nothing begins; then, what workers spent that are gone is spent."""
+    agents = [ModelAgent(name="a", model="local/a", base_url="http://127.0.0.1:1/v1")]
+
+    def start() -> ClockedGovernor:
+        purse = Purse(Budget(tokens=60), {}, {}, {"a": Spend(0, 10)}, most={"a": Spend(0, 10)})
+        return ClockedGovernor(agents, purse, resumable=True, clock=lambda: 0)
+
+    spent = Demand(spent=Spend(0, 50), trials_begun=5, trials_ended=5, trials_waiting=9)
+    first = start()
+    assert await first.exchange("dead", {"a": spent}) == {}
+    await first.resume({})
+    assert (await first.exchange("dead", {"a": spent}))["a"].trials == 1
+    _, known = await first.resume({})
+    second = start()
+    assert await second.exchange("w", {"a": Demand(trials_waiting=9)}) == {}
+    await second.resume(known)
+    assert (await second.exchange("w", {"a": Demand(trials_waiting=9)}))["a"].trials in (0, 1)

@@ -96,6 +96,10 @@ def total(spends: Iterable[Spend]) -> Spend:
     return sum(spends, Spend())
 
 
+Accounts = Mapping[tuple[str, str], tuple[Spend, int, int]]
+"""By worker and agent: what was spent, and how many trials have begun and ended."""
+
+
 class Budget(Frozen):
     """The most that may be spent; None is without limit."""
 
@@ -279,6 +283,21 @@ class Purse:
                 with books.changing(worker) as account:
                     mean = Spend(round(books.costs[0].mean), round(books.costs[1].mean))
                     account.lost = account.lost or mean.times(account.granted - account.ended)
+
+    def accounts(self) -> Accounts:
+        """All that workers have said, for a purse that has to know it, too."""
+        return {
+            (worker, name): (account.spent, account.begun, account.ended)
+            for name, books in self._agents.items()
+            for worker, account in books.accounts.items()
+        }
+
+    def recall(self, accounts: Accounts) -> None:
+        """Take in what another purse was told by workers of which this one has not heard: gone, until they report."""
+        for (worker, name), (spent, begun, ended) in accounts.items():
+            if worker not in self._agent(name).accounts:
+                self.report(worker, name, spent=spent, begun=begun, ended=ended)
+                self.gone(worker)
 
     def exhausted(self) -> dict[str, Reason]:
         """Agents that may begin nothing more, whatever is in flight now turns out to cost, and why."""

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 
 from trunchray.core.agent import AgentSpec
-from trunchray.core.budget import Purse, Spend
+from trunchray.core.budget import Accounts, Purse, Spend
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Governor, Standing
 from trunchray.errors import StoreError
@@ -16,6 +16,8 @@ from trunchray.errors import StoreError
 class ClockedGovernor:
     """Answers one worker at a time. One that is started again learns from the workers what they hold.
 
+    One that is `resumable` learns from the driver, too, what workers had spent that are gone, and lets none of a run
+    with a purse begin anything before that.
     What a purse is held to is written down in the run at `run_uri` before it holds.
     """
 
@@ -24,21 +26,36 @@ class ClockedGovernor:
         agents: Sequence[AgentSpec],
         purse: Purse | None = None,
         run_uri: str | None = None,
+        *,
+        resumable: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clock = clock
         self._governor = Governor(agents, purse, now=clock())
         self._run_uri = run_uri if purse else None
         self._writing = asyncio.Lock()
+        self._knows = not (resumable and purse)
 
     async def exchange(self, worker: str, demands: Mapping[str, Demand]) -> dict[str, Allowance]:
         """As `Governor.exchange`, now."""
+        if not self._knows:
+            return {}
         await self._write_ahead()
         return self._governor.exchange(worker, demands, self._clock())
 
     async def snapshot(self) -> dict[str, Standing]:
         """As `Governor.snapshot`, now."""
         return self._governor.snapshot(self._clock())
+
+    async def resume(self, accounts: Accounts) -> tuple[dict[str, Standing], Accounts]:
+        """As `snapshot`, and what is known of workers by now; `accounts` is what was the last time, be it by another.
+
+        The driver keeps it, which lives as long as the run.
+        """
+        if not self._knows:
+            self._governor.recall(accounts)
+            self._knows = True
+        return await self.snapshot(), self._governor.accounts()
 
     async def settle(self) -> None:
         """Write down what is spent, now that nothing more begins."""

@@ -17,7 +17,7 @@ from uuid import uuid4
 
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
-from trunchray.core.budget import Purse
+from trunchray.core.budget import Accounts, Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost, Returned
 from trunchray.core.receipt import InHand, Receipt
 from trunchray.core.telemetry import NOTHING, Observe
@@ -71,6 +71,7 @@ class RayPool:
         self._governor_name = f"trunchray-governor-{uuid4().hex[:8]}"
         self._governor = self._govern()
         self._standing: dict[str, Standing] = {}
+        self._accounts: Accounts = {}
         self._standing_probe: Any = None
         self._standing_due = float("-inf")
         self._waiting: deque[Dispatch] = deque()
@@ -139,7 +140,7 @@ class RayPool:
         # On the head, which the cluster lasts as long as: workers wait while it is started again.
         place = connection.on_node(connection.nodes()[0].id)
         govern = actor(ClockedGovernor, num_cpus=0, name=self._governor_name, scheduling_strategy=place)
-        return govern.remote(spec.agents if spec else (), self._purse, self._run_uri)
+        return govern.remote(spec.agents if spec else (), self._purse, self._run_uri, resumable=True)
 
     def _employ(self, node: Node, number: int) -> Seat:
         """A worker that stays on its node; Ray starts it again when its process dies."""
@@ -204,7 +205,7 @@ class RayPool:
         if self._standing_probe is not None and ray.wait([self._standing_probe], timeout=0)[0]:
             probe, self._standing_probe = self._standing_probe, None
             try:
-                self._standing = ray.get(probe)
+                self._standing, self._accounts = ray.get(probe)
             except OWN as e:
                 raise Interrupted(ungoverned(connection.told(e))) from e
             except GONE as e:
@@ -215,7 +216,7 @@ class RayPool:
             except LOST:
                 pass
         if self._standing_probe is None and now >= self._standing_due:
-            self._standing_probe, self._standing_due = self._governor.snapshot.remote(), now + LOOK_EVERY
+            self._standing_probe, self._standing_due = self._governor.resume.remote(self._accounts), now + LOOK_EVERY
 
 
 def actor(kind: type[Any], **options: Any) -> Any:

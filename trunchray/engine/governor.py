@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trunchray.core.agent import AgentSpec
-from trunchray.core.budget import Purse, Spend
+from trunchray.core.budget import Accounts, Purse, Spend
 from trunchray.core.frozen import Frozen
 from trunchray.core.trial import BLOCKING
 from trunchray.engine.demand import Allowance, Demand
@@ -102,6 +102,15 @@ class Governor:
         """As `Purse.hold`."""
         if self._purse:
             self._purse.hold(levels)
+
+    def accounts(self) -> Accounts:
+        """As `Purse.accounts`."""
+        return self._purse.accounts() if self._purse else {}
+
+    def recall(self, accounts: Accounts) -> None:
+        """As `Purse.recall`."""
+        if self._purse:
+            self._purse.recall(accounts)
 
     def settled(self) -> dict[str, Spend]:
         """As `Purse.settled`."""
