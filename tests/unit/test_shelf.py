@@ -13,7 +13,7 @@ from trunchray.adapters import parts
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.receipt import PartRef
 from trunchray.core.trial import Result, Trace, Trial, Verdict
-from trunchray.engine.shelf import FLUSH_BYTES, LAST_WAITS, Shelf
+from trunchray.engine.shelf import FLUSH_BYTES, LAST_WAITS, SOON, Shelf
 from trunchray.errors import StoreError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -141,3 +141,19 @@ async def test_a_write_under_way_is_not_made_twice(tmp_path: Path):
             await flushing
     assert keys(folder) == [["k0"]]
     assert [part.rows for part in shelf.parts] == [1]
+
+
+async def test_a_shard_that_was_lost_before_is_stored_more_often(folder: RunFolder) -> None:
+    """How long rows wait at most is up to the worker."""
+    waited: list[float] = []
+    begun = asyncio.Event()
+
+    async def sleep(seconds: float) -> None:
+        waited.append(seconds)
+        begun.set()
+        await asyncio.Event().wait()
+
+    async with Shelf(folder, "s", every=SOON, sleep=sleep) as shelf:
+        await shelf.add(row(1))
+        await begun.wait()
+    assert waited == [SOON]

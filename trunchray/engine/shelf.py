@@ -14,22 +14,30 @@ from trunchray.core.receipt import PartRef
 from trunchray.errors import StoreError
 
 FLUSH_SECONDS = 5.0
+SOON = 1.0
+"""The same for a shard that was lost before: where workers die all the time, rows have to be stored between deaths."""
 FLUSH_BYTES = 1_000_000
 LAST_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between tries to store the last rows: giving them up would mean paying for them again."""
 
 
 class Shelf:
-    """Rows of one shard on their way to the store: stored after 5 s or 1 MB, whichever comes first, and at the end.
+    """Rows of one shard on their way to the store: stored every 5 s or 1 MB, whichever comes first, and at the end.
 
     Killing the process loses at most the rows that came since. A failed write keeps the rows; the next flush tries
     again, and the last one, on leaving the block, raises.
     """
 
     def __init__(
-        self, folder: RunFolder, shard: str, *, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self,
+        folder: RunFolder,
+        shard: str,
+        *,
+        every: float = FLUSH_SECONDS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._folder, self._shard, self._sleep = folder, shard, sleep
+        """`every`: seconds between two writes of what has come meanwhile."""
+        self._folder, self._shard, self._every, self._sleep = folder, shard, every, sleep
         self._rows: list[dict[str, Any]] = []
         self._bytes = 0
         self._writing = asyncio.Lock()
@@ -83,7 +91,7 @@ class Shelf:
 
     async def _tick(self) -> None:
         while True:
-            await self._sleep(FLUSH_SECONDS)
+            await self._sleep(self._every)
             with suppress(StoreError):
                 await self.flush()
 

@@ -39,7 +39,7 @@ from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.places import Places
-from trunchray.engine.shelf import Shelf
+from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
 from trunchray.evaluators.grade import Grader
@@ -151,7 +151,7 @@ class Worker:
         work = self._in_work[shard_id] = _InWork(rows)
         try:
             desk = self._desk(shard.agent)
-            async with Shelf(self._folder, shard_id) as shelf:
+            async with Shelf(self._folder, shard_id, every=FLUSH_SECONDS if attempt == 1 else SOON) as shelf:
                 stored = rows.newest
                 owed = [trial for trial in shard.trials() if trial.key not in stored or stored[trial.key].retryable]
                 work.again = sum(trial.key in stored for trial in owed)
