@@ -175,9 +175,10 @@ class Ordeal:
         if driver.asked_to_stop:
             toll.slowest_stop = max(toll.slowest_stop, now - driver.asked_to_stop)
         if code == 0:
-            toll.answer = driver.answer()
-            if not toll.answer:
-                toll.problems.append(f"a driver ended with 0 and printed nothing: {said[-2000:]}")
+            noise, brace, answer = driver.answer().partition("{")
+            toll.answer = (brace + answer) or "{}"
+            if noise.strip() or not answer:
+                toll.problems.append(f"a driver ended with 0 and printed {noise[:500]!r} before its answer")
         why = (
             "complete"
             if code == 0
