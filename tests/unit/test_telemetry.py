@@ -17,7 +17,7 @@ from trunchray.adapters.telemetry.metrics import METRICS, Metric, MetricsListene
 from trunchray.adapters.telemetry.observed import Facts, Observed
 from trunchray.adapters.telemetry.traces import attributes
 from trunchray.core.telemetry import SILENCE, Kind, LogConfig, Observe
-from trunchray.errors import ProviderError
+from trunchray.errors import ProviderError, UsageError
 
 CONFIGS = Path(__file__).parents[2] / "configs" / "README.md"
 
@@ -147,6 +147,14 @@ def test_a_log_for_people():
     assert lines[1] == (
         '2026-01-02T03:04:05.000000Z DEBUG trial_ended run=r shard=s trial=t1 case="a b\\n" seconds=0.0\n'
     )
+
+
+def test_a_log_that_cannot_be_written(tmp_path: Path):
+    """It is said before anything is run."""
+    (tmp_path / "file").touch()
+    observe = Observe(log=LogConfig(file=str(tmp_path / "file" / "log")))
+    with pytest.raises(UsageError, match=r"observe\.log\.file '.*' cannot be written: .*; choose another place"):
+        connect(observe, run="r", worker="w", on_ray=False)
 
 
 class Meter:

@@ -13,7 +13,7 @@ def connect(observe: Observe, *, run: str, worker: str, on_ray: bool, driver: bo
     """Telemetry for one worker of a run, or for its driver; `on_ray`: this process is part of a Ray cluster.
 
     Raises:
-        UsageError: traces are asked for and the extra `otel` is not installed.
+        UsageError: traces are asked for and the extra `otel` is not installed, or the log cannot be written.
     """
     if not observe.anything:
         return SILENCE

@@ -14,6 +14,7 @@ from typing import TextIO
 
 from trunchray.adapters.telemetry.observed import Facts
 from trunchray.core.telemetry import Fact, Kind, Level, LogConfig
+from trunchray.errors import UsageError
 
 _LEVELS: dict[Level, int] = {"debug": 0, "info": 1, "warning": 2}
 _OF: dict[Kind, Level] = {
@@ -81,9 +82,16 @@ def _stderr(line: str) -> None:
 
 
 def _opened(file: str) -> TextIO:
-    """A file, which is appended to."""
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
-    return Path(file).open("a", encoding="utf-8", buffering=1)
+    """A file, which is appended to.
+
+    Raises:
+        UsageError: it cannot be.
+    """
+    try:
+        Path(file).parent.mkdir(parents=True, exist_ok=True)
+        return Path(file).open("a", encoding="utf-8", buffering=1)
+    except (OSError, ValueError) as e:
+        raise UsageError(f"observe.log.file {file!r} cannot be written: {e}; choose another place") from e
 
 
 def _json(at: str, level: str, event: str, facts: dict[str, Fact]) -> str:
