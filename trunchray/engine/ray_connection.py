@@ -153,8 +153,8 @@ _ADVICE = "is the cluster up? Leave --address and ray.address out to use this ma
 def _refused(address: str, error: BaseException) -> str:
     text = str(error)
     if "ersion mismatch" in text:
-        told = " ".join(excerpt(text, 600).split())
-        return f"the cluster at {address} runs another version of Ray or Python than this machine: {told}"
+        which = " ".join(excerpt(text.rpartition("ersion mismatch:")[2], 600).split())
+        return f"the cluster at {address} does not go together with this machine: {which}; {SAME_IMAGE}"
     if any(word in text.lower() for word in TOKEN_WORDS):
         return (
             f"the cluster at {address} does not accept our token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or "
