@@ -45,8 +45,15 @@ def _leave_signals_alone(_handler: object) -> None:
     """Ray's own handler would end a driver that is stopped while it connects, or make it forget that it was."""
 
 
+def _keep_to_yourself(*_data: object, **_options: object) -> None:
+    """What raylets say of deaths would be among our results on stdout, logs and all; a crew says it in a line."""
+
+
 _utils: Any = import_module("ray._private.utils")
 _utils.set_sigterm_handler = _leave_signals_alone
+_driver: Any = import_module("ray._private.worker")
+_state: Any = import_module("ray._private.state")
+_driver.print_to_stdstream = _keep_to_yourself
 
 
 def connect(address: str | None) -> bool:
@@ -98,7 +105,7 @@ def on_node(node: str) -> Any:
 def largest() -> Mapping[str, float] | None:
     """All that an autoscaler may bring the cluster to; None when there is no autoscaler that says so."""
     with suppress(Exception):
-        return _state().get_max_resources_from_cluster_config()
+        return _state.state.get_max_resources_from_cluster_config()
     return None
 
 
@@ -116,19 +123,9 @@ def ask_for(workers: int, seating: Seating) -> None:
 def _draining() -> dict[str, float]:
     """When each draining node will be gone, in seconds since 1970."""
     with suppress(Exception):  # not answered in time: asked again in a moment
-        found: dict[str, int] = _worker().gcs_client.get_draining_nodes(timeout=CONNECT_SECONDS)
+        found: dict[str, int] = _driver.global_worker.gcs_client.get_draining_nodes(timeout=CONNECT_SECONDS)
         return {node: deadline / 1000 if deadline else inf for node, deadline in found.items()}
     return {}
-
-
-def _worker() -> Any:
-    private: Any = ray
-    return private._private.worker.global_worker  # noqa: SLF001 - Ray has no public way to ask
-
-
-def _state() -> Any:
-    private: Any = ray
-    return private._private.state.state  # noqa: SLF001 - likewise
 
 
 def _knock(address: str) -> None:

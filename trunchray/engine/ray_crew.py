@@ -75,6 +75,7 @@ class Crew:
     _opened: int = 0
     _looked_at: float = -inf
     _unfit: dict[str, _Unfit] = field(default_factory=dict[str, _Unfit])
+    _used: dict[str, Node] = field(default_factory=dict[str, Node])
     _draining: set[str] = field(default_factory=set[str])
     _asked_for: int = 0
     _ever_up: bool = False
@@ -149,7 +150,7 @@ class Crew:
 
     def _look_at_nodes(self, nodes: list[Node], now: float) -> None:
         there = {node.id for node in nodes}
-        self._say_who_left([seat for seat in self.seats if seat.node.id not in there and seat.state != "gone"])
+        self._miss({name: node for name, node in self._used.items() if name not in there})
         for node in nodes:
             if node.leaves_at is not None:
                 self._drain(node)
@@ -161,14 +162,18 @@ class Crew:
                 seat = self.employ(next(node for node in fit if node.id == node_id), self._opened)
                 seat.opened_at = now
                 self.seats.append(seat)
+                self._used[node_id] = seat.node
                 self._opened += 1
         self._ask_for_room(nodes)
 
-    def _say_who_left(self, seats: list[Seat]) -> None:
-        for address in sorted({seat.node.address for seat in seats if not seat.leaving}):
-            self.voice.warn(f"node {address} is gone; what its workers had in hand is run elsewhere")
-        for seat in seats:
-            seat.state = "gone"
+    def _miss(self, gone: dict[str, Node]) -> None:
+        for name, node in gone.items():
+            del self._used[name]
+            if name not in self._draining and name not in self._unfit:
+                self.voice.warn(f"node {node.address} is gone; what its workers had in hand is run elsewhere")
+        for seat in self.seats:
+            if seat.node.id in gone:
+                seat.state = "gone"
 
     def _drain(self, node: Node) -> None:
         grace = max(0.0, min(LONGEST_GRACE, (node.leaves_at or 0) - time.time() - MARGIN))
