@@ -101,6 +101,8 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         plan = make_plan(whole, index, sources)
         wanted = [agent.name for agent in spec.agents]
         balance = Balance.open(plan, folder, release, how.spending)
+        if balance.warning:
+            how.observer.warn(balance.warning)
         on_ray = not _is_local(plan, how)
         telemetry = connect(how.observe, run=whole.run_id, worker="driver", on_ray=on_ray, driver=True)
         return Run(

@@ -141,6 +141,17 @@ class Balance:
         stored = {shard: counts for of in paid.values() for shard, counts in of.stored.items()}
         return cls(purse, stored, {name: spent[name] - of.spent for name, of in paid.items()})
 
+    @property
+    def warning(self) -> str | None:
+        """What to say of money that is gone without a trace."""
+        unseen = total(self.unseen.values())
+        if unseen == Spend():
+            return None
+        return (
+            f"commands or workers that died may have spent up to {unseen.tokens:,} tokens and {unseen.usd:,.4f} US "
+            "dollars on trials that were never stored; the budget counts them"
+        )
+
     def closed(self, agents: Iterable[str]) -> dict[str, str]:
         """Those of the agents that may begin nothing from the start, and why."""
         found = self.purse.exhausted() if self.purse else {}

@@ -105,6 +105,7 @@ def test_a_killed_driver_loses_nothing_stored(pool: str, tmp_path: Path):
         _, err = second.communicate(timeout=120)
         assert second.returncode == 3, err.decode()
         assert b"budget reached" in err
+        assert b"the budget counts them" in err
         assert TRIALS // 2 < provider.asked.total() <= budget
         third = start(settings, "--pool", "local")
         out, err = third.communicate(timeout=120)
