@@ -11,8 +11,9 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Mapping
-from contextlib import suppress
+import tempfile
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from math import inf
 from typing import Any
@@ -38,7 +39,7 @@ OWN = RayTaskError
 SAME_IMAGE = "use the same image, or the same packages, on every node and where the run is driven"
 CONNECT_SECONDS = 5.0
 """That a cluster has to accept a connection."""
-TOKEN_WORDS = ("token", "authentication", "unauthenticated")
+TOKEN_WORDS = ("invalidauthtoken", "unauthenticated", "authentication token")
 
 
 def _leave_signals_alone(_handler: object) -> None:
@@ -71,12 +72,13 @@ def connect(address: str | None) -> bool:
         return True
     if address != "auto":
         _knock(address)
-    try:
-        ray.init(address=address, **options)
-    except (Exception, SystemExit) as e:  # what Ray raises then
-        with suppress(Exception):
-            ray.shutdown()
-        raise UsageError(_refused(address, e)) from e
+    with _overheard() as heard:
+        try:
+            ray.init(address=address, **options)
+        except (Exception, SystemExit) as e:  # what Ray raises then
+            with suppress(Exception):
+                ray.shutdown()
+            raise UsageError(_refused(address, e, heard())) from e
     return True
 
 
@@ -147,12 +149,29 @@ def _knock(address: str) -> None:
 _ADVICE = "is the cluster up? Leave --address and ray.address out to use this machine"
 
 
-def _refused(address: str, error: BaseException) -> str:
+@contextmanager
+def _overheard() -> Generator[Callable[[], str]]:
+    """Keep what Ray's own library writes to stderr, again and again, while it fails to connect: only there is why."""
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as file:
+
+        def heard() -> str:
+            return os.pread(file.fileno(), 2**20, 0).decode(errors="replace")
+
+        os.dup2(file.fileno(), 2)
+        try:
+            yield heard
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+
+
+def _refused(address: str, error: BaseException, heard: str) -> str:
     text = str(error)
     if "ersion mismatch" in text:
         which = " ".join(excerpt(text.rpartition("ersion mismatch:")[2], 600).split())
         return f"the cluster at {address} does not go together with this machine: {which}; {SAME_IMAGE}"
-    if any(word in text.lower() for word in TOKEN_WORDS):
+    if any(word in (text + heard).lower() for word in TOKEN_WORDS):
         return (
             f"the cluster at {address} does not accept our token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or "
             "RAY_AUTH_TOKEN_PATH, to the cluster's (on its head it is in ~/.ray/auth_token)"
