@@ -102,13 +102,13 @@ def test_a_killed_driver_loses_nothing_stored(pool: str, tmp_path: Path):
         first.kill()
         first.communicate()
         second = start(settings, f"--budget-tokens={10 * budget}")
-        _, err = second.communicate(timeout=120)
+        _, err = second.communicate(timeout=240)
         assert second.returncode == 3, err.decode()
         assert b"budget reached" in err
         assert b"the budget counts them" in err
         assert TRIALS // 2 < provider.asked.total() <= budget
         third = start(settings, "--pool", "local")
-        out, err = third.communicate(timeout=120)
+        out, err = third.communicate(timeout=240)
     assert third.returncode == 0, err.decode()
     summary = json.loads(out)
     assert summary["complete"]
@@ -126,11 +126,11 @@ def test_sigterm_stores_what_is_finished_and_exits_3(pool: str, tmp_path: Path):
         first = start(settings)
         wait_until_asked(provider, first)
         first.send_signal(signal.SIGTERM)
-        _, err = first.communicate(timeout=10)
+        _, err = first.communicate(timeout=40)  # ten on a machine that is not busy
         assert first.returncode == 3, err.decode()
         assert b"the same command continues" in err
         second = start(settings)
-        _, err = second.communicate(timeout=60)
+        _, err = second.communicate(timeout=240)
         assert second.returncode == 0, err.decode()
         assert provider.answered.total() == TRIALS
 
