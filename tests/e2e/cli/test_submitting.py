@@ -58,8 +58,9 @@ def config(here: Path, release: StoredRelease) -> Path:
 
 
 def stored(here: Path) -> dict[str, str]:
-    """What is on the shared file system below .jobs, by name."""
-    return {path.name: path.read_text(encoding="utf-8") for path in (here / "shared" / ".jobs").glob("*/*")}
+    """What is on the shared file system below .jobs, by its path there."""
+    jobs = here / "shared" / ".jobs"
+    return {str(path.relative_to(jobs)): path.read_text(encoding="utf-8") for path in jobs.glob("*/*")}
 
 
 def test_a_cluster_needs_nothing_of_this_disk(
@@ -100,8 +101,8 @@ def test_submitting_twice(config: Path, here: Path, cluster: Dashboard, trunchra
     assert "job 'small-1' already drives this run, with other settings" in other.err
     cluster.end("small-1", "STOPPED", None)
     cluster.outcome = ("SUCCEEDED", 0)
-    assert trunchray(*submit, "--json").json["id"] == "small-2"
-    assert stored(here) == before
+    third = trunchray(*submit, "--json")
+    assert (third.json["id"], third.json["config"]) == ("small-2", first.json["config"])
 
 
 @pytest.mark.parametrize(
