@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import sys
@@ -59,6 +60,7 @@ def main() -> int:
 
 
 def _run(options: argparse.Namespace) -> int:
+    logging.getLogger("aiohttp.server").disabled = True  # whoever is killed hangs up on the proxy
     failed = 0
     totals: Counter[str] = Counter()
     with ExitStack() as stack:
