@@ -14,13 +14,14 @@ from trunchray.core.budget import Budget
 from trunchray.core.frozen import Frozen
 from trunchray.core.gate import Gate, Limit
 from trunchray.core.run import Selection
+from trunchray.core.telemetry import LogConfig, Observe
 from trunchray.frontends.benchmark.cases import AuthoredCase
 from trunchray.frontends.benchmark.compiler import compile_to
 from trunchray.frontends.benchmark.config import AuthoredConfig
 from trunchray.frontends.benchmark.evals import AuthoredEval
 from trunchray.frontends.gate_file import read_gate
 from trunchray.frontends.model_config import MockConfig, ModelConfig, SomeLimits
-from trunchray.frontends.run_config import QuotaConfig, RunConfig, read_run_config
+from trunchray.frontends.run_config import QuotaConfig, RayConfig, RunConfig, read_run_config
 
 GUIDE = (Path(__file__).parents[3] / "benchmarks" / "README.md").read_text(encoding="utf-8")
 BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", GUIDE, flags=re.M | re.S)
@@ -72,7 +73,11 @@ def test_the_gate_is_read(tmp_path: Path):
     assert read_gate([str(Path(__file__).parents[3] / "configs" / "gate.yaml")]).evals
 
 
-@pytest.mark.parametrize("shape", [SomeLimits, Price, Pacing, QuotaConfig, Budget, MockConfig, Selection])
+@pytest.mark.parametrize(
+    "shape",
+    [*(SomeLimits, Price, Pacing, QuotaConfig, Budget, MockConfig, Selection), *(RayConfig, Observe, LogConfig)],
+    ids=lambda shape: shape.__name__,
+)
 def test_every_key_is_shown(shape: type[Frozen]):
     """No key of a run config has to be guessed."""
     operator = {"source"}  # of a price that was looked up
