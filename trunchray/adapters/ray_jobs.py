@@ -34,6 +34,7 @@ RUN = "trunchray_run"
 ENDS_WITHIN = 20
 """Seconds that a driver gets to end in order: it stores what is finished within ten."""
 CONNECT_SECONDS = 5.0
+"""That a dashboard has to accept a connection."""
 
 _ADDRESS, _MODE = "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE"
 _NUMBER = re.compile(r"-(\d+)\Z")

@@ -5,7 +5,7 @@ lease.json, claims/<n>.json   who drives
 progress.json                 the last snapshot, for people who look on
 spending.json                 what each model may have cost at most, of runs with a budget
 inputs/<sha256>               files the workers need besides the release (recorded outputs)
-parts/<shard>/<uuid>.parquet  rows, written by workers as they go
+parts/<shard>/<name>.parquet  rows, written by workers as they go; names sort as parts came
 commits/<shard>/<n>.json      which parts count; the highest n does
 report/                       what was made of them
 """
@@ -230,6 +230,7 @@ class RunFolder:
             ) from e
 
     def write_progress(self, snapshot: JsonValue) -> None:
+        """Put the snapshot in place of the one before, for people who look on."""
         self.store.write("progress.json", to_json(snapshot, indent=2))
 
     def progress(self) -> JsonValue:

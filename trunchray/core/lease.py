@@ -13,11 +13,13 @@ STALE = timedelta(seconds=30)
 """A lease whose heartbeat is older may be taken over, once its driver was seen to be silent."""
 
 HEARTBEAT = timedelta(seconds=5)
+"""How often a driver says that it lives."""
 
 SILENCE = timedelta(seconds=15)
 """How long a lease that looks stale is watched: a driver that lives says so meanwhile, however its clock goes."""
 
 Standing = Literal["free", "doubtful", "held"]
+"""Whether another driver may take a lease; doubtful: only once its driver was seen to be silent."""
 
 
 class Lease(Frozen):

@@ -14,15 +14,17 @@ from trunchray.core.receipt import PartRef
 from trunchray.errors import StoreError
 
 FLUSH_SECONDS = 5.0
+"""Seconds that a row waits at most, while the store answers."""
 SOON = 1.0
 """The same for a shard that was lost before: where workers die all the time, rows have to be stored between deaths."""
 FLUSH_BYTES = 1_000_000
+"""Bytes of rows that do not wait any longer."""
 LAST_WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Seconds between tries to store the last rows: giving them up would mean paying for them again."""
 
 
 class Shelf:
-    """Rows of one shard on their way to the store: stored every 5 s or 1 MB, whichever comes first, and at the end.
+    """Rows of one shard on their way to the store: stored every few seconds, when they are many, and at the end.
 
     Killing the process loses at most the rows that came since. A failed write keeps the rows; the next flush tries
     again, and the last one, on leaving the block, raises.

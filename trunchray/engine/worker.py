@@ -54,7 +54,7 @@ quarter of all processor time. What waits longer to be freed is some 10 MB.
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Which worker this is: the `index`-th (from 0) of `count`, with `slots` processors for evaluators."""
+    """Which worker this is, the `index`-th (from 0) of `count`, and how it works, with `slots` evaluators at a time."""
 
     name: str
     index: int = 0
@@ -67,6 +67,7 @@ class Place:
     observe: Observe = field(default_factory=Observe)
     """What it tells of its work, and to whom."""
     on_ray: bool = False
+    """Its process is part of a Ray cluster, whose agents export metrics."""
 
     def share(self, permits: int) -> int:
         """The part of `permits`, which all workers have together, that falls to this one; at least 1."""

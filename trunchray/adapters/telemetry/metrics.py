@@ -70,7 +70,7 @@ class MetricsListener:
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, tuple[str, ...]]] = Counter()
         self._due = clock() + EVERY
-        self._stored = 0
+        self._requests_told = 0
 
     def began(self, kind: Kind, facts: Facts) -> None:
         """Only ends are counted."""
@@ -105,8 +105,8 @@ class MetricsListener:
         """Hand on what has added up."""
         self._due = self._clock() + EVERY
         with self._lock:
-            made, before = requests_made(), self._stored
-            self._stored = made
+            made, before = requests_made(), self._requests_told
+            self._requests_told = made
             counts, self._counts = self._counts, Counter()
         counts["trunchray_store_requests", (self._worker,)] += made - before
         for (name, tags), value in counts.items():
