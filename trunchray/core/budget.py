@@ -157,15 +157,15 @@ class _Account:
     """One worker's trials of one agent: `granted` ≥ `begun` ≥ `ended`.
 
     `lost` is what the trials count as that the worker may have had in flight when it went; None while it is there.
-    `measured` and `measured_at` are `spent` and `ended` as the agent's mean last took them in.
+    `learned` and `learned_at` are `spent` and `ended` as the agent's mean last took them in.
     """
 
     spent: Spend = Spend()
     begun: int = 0
     ended: int = 0
     granted: int = 0
-    measured: Spend = Spend()
-    measured_at: int = 0
+    learned: Spend = Spend()
+    learned_at: int = 0
     lost: Spend | None = None
 
 
@@ -207,7 +207,12 @@ class _Agent:
         self.ended += sign * account.ended
 
     def paid(self, measure: int) -> int:
-        return self.spent.tokens if measure else self.spent.cost
+        return self.spent.measures[measure]
+
+    @property
+    def mean(self) -> Spend:
+        """What one trial costs, to the nearest unit."""
+        return Spend(*(round(costs.mean) for costs in self.costs))
 
 
 class Purse:
@@ -256,7 +261,7 @@ class Purse:
                 account.lost, account.granted = None, begun
             account.spent, account.begun, account.ended = spent, begun, ended
             account.granted = max(account.granted, begun)
-            _measure(books, account)
+            _learn(books, account)
 
     def allow(self, worker: str, agent: str, wanted: int) -> int:
         """How many further trials, of `wanted` ones, the worker may begin beyond those it has reported as begun.
@@ -281,8 +286,7 @@ class Purse:
         for books in self._agents.values():
             if worker in books.accounts:
                 with books.changing(worker) as account:
-                    mean = Spend(round(books.costs[0].mean), round(books.costs[1].mean))
-                    account.lost = account.lost or mean.times(account.granted - account.ended)
+                    account.lost = account.lost or books.mean.times(account.granted - account.ended)
 
     def accounts(self) -> Accounts:
         """All that workers have said, for a purse that has to know it, too."""
@@ -334,11 +338,8 @@ class Purse:
             self._agent(name).level = level
 
     def settled(self) -> dict[str, Spend]:
-        """By agent, what is taken to be spent when nothing more begins: what is in flight counts as in `gone`."""
-        return {
-            name: books.spent + Spend(*(round(costs.mean) for costs in books.costs)).times(books.begun - books.ended)
-            for name, books in self._agents.items()
-        }
+        """By agent, what is taken to be spent when nothing more begins: what is in flight counts at its mean cost."""
+        return {name: books.spent + books.mean.times(books.begun - books.ended) for name, books in self._agents.items()}
 
     def _ahead(self, name: str, bounded: Collection[int]) -> Spend:
         """An agent's next level: the present one where it is neither near nor far from what is spent and reserved."""
@@ -420,14 +421,14 @@ class Purse:
         ]
 
 
-def _measure(books: _Agent, account: _Account) -> None:
+def _learn(books: _Agent, account: _Account) -> None:
     """Learn what a trial costs from those that ended.
 
     What cost nothing, a cached answer or a refusal, teaches nothing.
     """
-    trials, seen = account.ended - account.measured_at, account.spent - account.measured
+    trials, seen = account.ended - account.learned_at, account.spent - account.learned
     if trials:
-        account.measured, account.measured_at = account.spent, account.ended
+        account.learned, account.learned_at = account.spent, account.ended
     if trials and seen != Spend():
         books.costs[0].add(seen.cost, trials)
         books.costs[1].add(seen.tokens, trials)

@@ -32,7 +32,7 @@ class ClockedGovernor:
     ) -> None:
         self._clock = clock
         self._governor = Governor(agents, purse, now=clock())
-        self._run_uri = run_uri if purse else None
+        self._purse, self._run_uri = purse, run_uri
         self._writing = asyncio.Lock()
         self._knows = not (resumable and purse)
 
@@ -52,33 +52,34 @@ class ClockedGovernor:
 
         The driver keeps it, which lives as long as the run.
         """
-        if not self._knows:
-            self._governor.recall(accounts)
-            self._knows = True
-        return await self.snapshot(), self._governor.accounts()
+        if self._purse and not self._knows:
+            self._purse.recall(accounts)
+        self._knows = True
+        return await self.snapshot(), self._purse.accounts() if self._purse else {}
 
     async def settle(self) -> None:
         """Write down what is spent, now that nothing more begins."""
-        if levels := self._governor.settled():
+        if self._purse and (levels := self._purse.settled()):
             await self._write(levels)
 
     async def _write_ahead(self) -> None:
         """Write down new levels when they are due; while one worker waits for that, others go on with the old ones."""
-        if self._writing.locked():
+        if self._purse is None or self._writing.locked():
             return
         async with self._writing:
-            levels = self._governor.due()
+            levels = self._purse.due()
             if levels and await self._write(levels):
-                self._governor.hold(levels)
+                self._purse.hold(levels)
 
     async def _write(self, levels: Mapping[str, Spend]) -> bool:
         """Whether it is written; when the store fails, whoever stores rows says so, and nothing more is granted."""
-        if self._run_uri is None:
+        uri = self._run_uri
+        if uri is None:
             return True
         from trunchray.adapters.runs import RunFolder  # noqa: PLC0415 - takes a second, and few runs need it
 
         try:
-            await asyncio.to_thread(lambda: RunFolder(self._run_uri or "").write_spending(levels))
+            await asyncio.to_thread(lambda: RunFolder(uri).write_spending(levels))
         except StoreError:
             return False
         return True

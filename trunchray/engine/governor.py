@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trunchray.core.agent import AgentSpec
-from trunchray.core.budget import Accounts, Purse, Spend
+from trunchray.core.budget import Purse
 from trunchray.core.frozen import Frozen
 from trunchray.core.trial import BLOCKING
 from trunchray.engine.demand import Allowance, Demand
@@ -93,28 +93,6 @@ class Governor:
             for name, grant in scope.exchange(worker, own, now).items()
         }
         return {name: Allowance(granted[name], trials.get(name), self._agents[name].closed) for name in known}
-
-    def due(self) -> dict[str, Spend]:
-        """As `Purse.due`."""
-        return self._purse.due() if self._purse else {}
-
-    def hold(self, levels: Mapping[str, Spend]) -> None:
-        """As `Purse.hold`."""
-        if self._purse:
-            self._purse.hold(levels)
-
-    def accounts(self) -> Accounts:
-        """As `Purse.accounts`."""
-        return self._purse.accounts() if self._purse else {}
-
-    def recall(self, accounts: Accounts) -> None:
-        """As `Purse.recall`."""
-        if self._purse:
-            self._purse.recall(accounts)
-
-    def settled(self) -> dict[str, Spend]:
-        """As `Purse.settled`."""
-        return self._purse.settled() if self._purse else {}
 
     def snapshot(self, now: float) -> dict[str, Standing]:
         """Every agent as it stands."""
