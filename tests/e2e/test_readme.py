@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import venv
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import urlopen
@@ -84,12 +86,14 @@ def test_the_first_command_ends_with_the_table_that_is_shown(quickstart: tuple[P
 
 
 def test_the_result_can_be_read(quickstart: tuple[Path, str]):
-    """Status, report and comparison work on the run that the quickstart left."""
+    """Status, report, comparison and export work on the run that the quickstart left."""
     checkout, _ = quickstart
     printed = shell(block("sh", "trunchray status"), checkout)
     assert "complete" in printed
     assert '"release_digest"' in printed
     assert "mixed against good" in printed
+    with (checkout / "results.csv").open(encoding="utf-8", newline="") as file:
+        assert Counter(row["agent"] for row in csv.DictReader(file)) == {"good": 208, "mixed": 208}
     assert {"parts", "commits", "report"} <= {path.name for path in (checkout / "runs" / "quickstart").iterdir()}
 
 
