@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from trunchray.engine import ray_connection as cluster
+from trunchray.engine import ray_connection as connection
 from trunchray.engine.progress import NodeStanding
 from trunchray.engine.ray_seat import Seat
 from trunchray.engine.seating import Node, Seating, lacking, places
@@ -92,7 +92,7 @@ class Crew:
         now = self.clock()
         if self.hires and now - self._looked_at >= NODES_EVERY:
             self._looked_at = now
-            self._look_at_nodes(cluster.nodes(), now)
+            self._look_at_nodes(connection.nodes(), now)
         counted = [seat for seat in self.seats if self._counts(seat, now)]
         for seat in self.seats:
             index = counted.index(seat) if seat in counted else len(counted)
@@ -146,7 +146,7 @@ class Crew:
             if self.seats:
                 time.sleep(0.02)
         if self._asked_for:
-            cluster.ask_for(0, self.seating)
+            connection.ask_for(0, self.seating)
 
     def _look_at_nodes(self, nodes: list[Node], now: float) -> None:
         there = {node.id for node in nodes}
@@ -188,7 +188,7 @@ class Crew:
         """Have an autoscaler make room for the workers that were asked for, or for one when there is none."""
         wanted = self.seating.workers or (1 if not self.seats else self._asked_for)
         if wanted != self._asked_for:
-            cluster.ask_for(wanted, self.seating)
+            connection.ask_for(wanted, self.seating)
             self._asked_for = wanted
         seated = sum(not seat.leaving for seat in self.seats)
         if self.seating.workers and seated < self.seating.workers and seated:
@@ -200,21 +200,19 @@ class Crew:
         if why and not self._ever_up:
             if not self.grows:
                 raise UsageError(why)
-            most = cluster.largest()
+            most = connection.largest()
             if most is not None and any(most.get(name, 0) < need for name, need in self.seating.needs.items()):
                 raise UsageError(f"{why}. The cluster's autoscaler may start none that has")
             self._say(f"{why}. Waiting for such a node …")
 
     def _leave_out(self, seat: Seat, now: float) -> None:
-        """A worker cannot work on its node: no other one is started there for a while."""
+        """A worker cannot work on its node: those there that do not work end, and none is started for a while."""
         node, reason = seat.node, seat.lacks or ""
         seat.lacks = None
         self._unfit[node.id] = _Unfit(node, reason, now + AGAIN)
         for other in self.seats:
             if other.node.id == node.id and other.state in ("starting", "down"):
                 other.leaving = True
-        if seat.state in ("starting", "down"):
-            seat.leaving = True
         message = f"node {node.address} gets no work: {reason}"
         if message not in self._said and self._others_can(node):
             self._said.add(message)
@@ -240,14 +238,19 @@ class Crew:
         if not self._ever_up and not hopes:
             if self._unfit:
                 raise UsageError(self._nobody_fits())
-            if waited > NO_ROOM and (waited > SCALING or cluster.largest() is None):
-                why = lacking(cluster.nodes(), self.seating) or "no node of the cluster holds a worker"
+            if self._in_vain(waited, NO_ROOM):
+                why = lacking(connection.nodes(), self.seating) or "no node of the cluster holds a worker"
                 raise UsageError(f"{why} (waited for {waited:.0f} s)")
-        elif waited > ALL_GONE and (waited > SCALING or cluster.largest() is None):
+        elif self._in_vain(waited, ALL_GONE):
             why = f" ({self._nobody_fits()})" if self._unfit else ""
             raise Interrupted(f"no worker has answered for {waited:.0f} s{why}; the same command continues the run")
         elif waited > STARTING and not self._ever_up:
             self._say("the cluster has not started a worker yet: its processors may be in use by others; waiting …")
+
+    @staticmethod
+    def _in_vain(waited: float, patience: float) -> bool:
+        """Whether that was too long; an autoscaler that may still bring a node gets more time."""
+        return waited > patience and (waited > SCALING or connection.largest() is None)
 
     def _nobody_fits(self) -> str:
         by_reason: dict[str, list[str]] = {}

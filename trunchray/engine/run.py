@@ -148,7 +148,7 @@ class Run:
         self._standing: Mapping[str, Standing] = {}
         self._warned: set[str] = set()
         self._telemetry = telemetry
-        self._nodes: tuple[NodeStanding, ...] = ()
+        self._nodes: Mapping[str, NodeStanding] = {}
         self._closed, self._stored = dict(closed or {}), stored or {}
         self._workers = 0
         self._look_due = self._snapshot_due = float("-inf")
@@ -233,8 +233,8 @@ class Run:
     def _repair(self, damaged: Mapping[str, list[str]]) -> None:
         """Stored rows that are gone or damaged are owed again."""
         for shard, paths in damaged.items():
-            remedy = "its trials are run again" if shard in self._may_run else "run the command with its model again"
-            self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, {remedy}")
+            again = "its trials are run again" if shard in self._may_run else "run the command with its model again"
+            self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, {again}")
         commits = counting_commits(self._plan, self._folder)
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in damaged})
 
@@ -332,11 +332,13 @@ class Run:
             if one := agent.standing:
                 told = {"permits": one.permits, "in_flight": one.in_flight, "waiting": one.waiting}
                 self._telemetry.event("standing", model=agent.name, **told)
-        before, self._nodes = [node.model_copy(update={"shards": 0}) for node in self._nodes], snapshot.nodes
-        for node in snapshot.nodes:
-            if node.model_copy(update={"shards": 0}) not in before:
+        # How many shards they have changes all the time, and is no news.
+        before, self._nodes = self._nodes, {node.node: node.model_copy(update={"shards": 0}) for node in snapshot.nodes}
+        gone = {name: node.model_copy(update={"workers": 0, "down": 0}) for name, node in before.items()}
+        for name, node in (gone | self._nodes).items():
+            if before.get(name) != node:
                 told = {"workers": node.workers, "down": node.down, "draining": node.draining}
-                self._telemetry.event("node", node=node.node, **told)
+                self._telemetry.event("node", node=name, **told)
 
     def _show(self, snapshot: Snapshot, *, store: bool) -> None:
         """Tell who looks on, and those who read the folder when that is due."""
