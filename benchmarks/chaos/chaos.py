@@ -127,7 +127,7 @@ def _suffer(scene: Scene, options: argparse.Namespace, seed: int, turn: int, lef
     lasts = min(left, options.lasts)
     hail = Hail(
         *(options.kill_every, options.raylet_every, options.driver_every, options.outage_every),
-        *(options.raylets, options.drivers, lasts),
+        *(options.raylets, options.drivers, lasts, tuple(options.driver_blows)),
     )
     toll = Ordeal(scene.command(run_id, options.pool), scene.nodes, weather, hail, seed * 1000 + turn)()
     weather.clear_up()
@@ -178,6 +178,13 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--raylets", type=int, help="the most that are killed in a run")
     parser.add_argument("--driver-every", type=float, default=25)
     parser.add_argument("--drivers", type=int, help="the most blows to drivers in a run")
+    parser.add_argument(
+        "--driver-blows",
+        nargs="+",
+        choices=("killed", "stopped", "napping", "passed"),
+        default=Hail.driver_blows,
+        help="by SIGKILL, by SIGTERM, suspended for a while, suspended and passed by another driver",
+    )
     parser.add_argument("--outage-every", type=float, default=30, help="seconds between two outages of the store")
     parser.add_argument("--bad-requests", type=float, default=0.05, help="the share that is spoilt at any time")
     return parser.parse_args()

@@ -34,6 +34,8 @@ class Hail:
     most_raylets: int | None
     most_drivers: int | None
     lasts: float
+    driver_blows: tuple[str, ...] = ("killed", "killed", "stopped", "napping", "passed")
+    """What happens to drivers, the likelier the oftener it is named."""
 
 
 @dataclass
@@ -137,7 +139,7 @@ class Ordeal:
         driver = self._drivers[-1] if self._drivers else None
         if driver is None or driver.asked_to_stop or driver.asleep or not self._spend("driver"):
             return
-        how = self._chance.choice(["killed", "killed", "stopped", "napping", "passed"])
+        how = self._chance.choice(self._hail.driver_blows)
         self.toll.blows[f"driver {how}"] += 1
         _say(f"driver {driver.process.pid} {how}")
         match how:

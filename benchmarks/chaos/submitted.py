@@ -27,6 +27,7 @@ import processes
 import proof
 from chaos import use_store
 from drivers import Command
+from nodes import SETTINGS
 from ordeal import WORKERS, Toll
 from question import Question, answer
 
@@ -66,7 +67,7 @@ class Cluster:
         ports = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port")
         argv = ["ray", "start", "--block", "--num-cpus=1", f"--node-ip-address=127.0.0.{2 + self._place + place}"]
         argv += [f"--{name}={free_port()}" for name in (*ports, "runtime-env-agent-port")]
-        argv += ["--min-worker-port=20000", "--max-worker-port=24999", "--disable-usage-stats"]
+        argv += ["--min-worker-port=0", "--max-worker-port=0", "--disable-usage-stats"]
         if place:
             argv += [f"--address={head}"]
             wait_for(lambda: open_port(*head.split(":")), "the head comes up")
@@ -111,7 +112,11 @@ def _run(options: argparse.Namespace) -> int:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ts-")))
         use_store(stack.enter_context(S3Server()).url)
-        os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(16)}
+        os.environ |= SETTINGS | {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",  # nodes find `trunchray` on it
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN": secrets.token_hex(16),
+        }
         provider = stack.enter_context(CountingProvider(answer=answer))
         question = Question(
             options.trials, options.models, options.permits, 64, f"s3://{BUCKET}/submitted", provider.base_url

@@ -75,7 +75,10 @@ class _Zygote:
 
     def _answer(self) -> bool:
         """Take one request; False when there will be none."""
-        request, files, _, _ = socket.recv_fds(self._asker, MAX_REQUEST, MAX_FILES, socket.MSG_CMSG_CLOEXEC)
+        try:
+            request, files, _, _ = socket.recv_fds(self._asker, MAX_REQUEST, MAX_FILES, socket.MSG_CMSG_CLOEXEC)
+        except ConnectionResetError:  # it was killed before it had read our last answer
+            return False
         if not request:
             return False
         channel = socket.socket(fileno=files.pop())
