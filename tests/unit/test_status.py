@@ -23,7 +23,7 @@ from trunchray.cli.states import StatusView, status_line
 from trunchray.cli.watching import EVERY, Watch
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.budget import Budget
-from trunchray.core.lease import STALE, Lease
+from trunchray.core.lease import Lease
 from trunchray.core.receipt import Counts
 from trunchray.core.run import RunSpec
 from trunchray.engine.blocks import blocks
@@ -69,7 +69,7 @@ class Driver:
         self.folder.store.write("lease.json", lease.model_dump_json().encode())
 
     def gives_back(self) -> None:
-        self.beats(heartbeat=BEGAN + timedelta(seconds=self._clock.seconds) - 2 * STALE)
+        self.beats(ended=True)
 
     def tells(self, *agents: AgentProgress, **fields: Any) -> None:
         at = BEGAN + timedelta(seconds=self._clock.seconds)

@@ -77,6 +77,8 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     cases = release.cases()
     index, sources = cases.index, release.sources(cases)
     make_plan(spec, index)  # an impossible selection is refused before anything is written
+    if how.pool == "local" and how.address:
+        raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
     how.spending.refuse_unpriced(spec.agents)
     refuse_untraceable(how.observe)
     if how.address is None:
@@ -226,9 +228,6 @@ def _pool(
     plan: Plan, folder: RunFolder, release: StoredRelease, how: Launch, balance: Balance, *, wanted: Sequence[str]
 ) -> Callable[[], Pool]:
     """Opens a pool: the first one goes on from `balance`, a later one from what is stored by then."""
-    if how.pool == "local" and how.address:
-        raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
-
     balances = [balance]
 
     def purse() -> Purse | None:
@@ -272,6 +271,8 @@ def _is_local(plan: Plan, how: Launch) -> bool:
 def _own_sigterm() -> Generator[None]:
     """Keep the driver's handler, which stores what is finished: Ray puts its own in place while it starts."""
     handler = signal.getsignal(signal.SIGTERM)
-    yield
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
