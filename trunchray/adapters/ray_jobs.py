@@ -38,10 +38,11 @@ CONNECT_SECONDS = 5.0
 
 _ADDRESS, _MODE = "RAY_API_SERVER_ADDRESS", "RAY_AUTH_MODE"
 _NUMBER = re.compile(r"-(\d+)\Z")
-_HOW_TO_LOG_IN = (
+HOW_TO_LOG_IN = (
     "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH, to the cluster's token (on its head it is in "
     "~/.ray/auth_token, and `ray get-auth-token` prints it)"
 )
+"""What to do about a cluster that asks who we are."""
 
 
 class RayJob(Frozen):
@@ -205,7 +206,7 @@ def _first_answer(shown: str) -> Generator[None]:
             raise UsageError("jobs on a cluster need `pip install 'trunchray[cluster]'`") from e
         if type(e).__name__ == "AuthenticationError":
             said = "wants a token" if "required" in text.partition("\n")[0] else "does not accept the token at hand"
-            raise UsageError(f"the cluster at {shown} {said}; {_HOW_TO_LOG_IN}") from e
+            raise UsageError(f"the cluster at {shown} {said}; {HOW_TO_LOG_IN}") from e
         raise UsageError(f"{shown} does not answer like the dashboard of a Ray cluster ({type(e).__name__})") from e
 
 

@@ -57,7 +57,7 @@ class TrialTools:
         modules: Mapping[str, ToolModule],
         deadline: float,
         places: asyncio.Semaphore,
-        telemetry: Telemetry = SILENCE,
+        telemetry: Telemetry,
     ) -> None:
         self._modules, self._deadline, self._places, self._telemetry = modules, deadline, places, telemetry
         self._process: ToolsProcess | None = None  # made at the first call: most trials make none

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, model_validator
@@ -11,6 +12,7 @@ from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
+from trunchray.core.names import nearest
 from trunchray.errors import UsageError
 
 RunId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")]
@@ -65,6 +67,18 @@ class RunSpec(Frozen):
 
     def agent(self, name: str) -> AgentSpec:
         return next(agent for agent in self.agents if agent.name == name)
+
+    def agents_named(self, names: Collection[str] | None) -> tuple[AgentSpec, ...]:
+        """The agents of these names, in the run's order; None for all.
+
+        Raises:
+            UsageError: there is no such agent.
+        """
+        known = [agent.name for agent in self.agents]
+        for name in names or ():
+            if name not in known:
+                raise UsageError(f"run {self.run_id!r} has no model {name!r}{nearest(name, known)}")
+        return tuple(agent for agent in self.agents if names is None or agent.name in names)
 
 
 def default_run_id(slug: str, release_digest: str, selection: Selection, seed: int, shard_size: int) -> str:

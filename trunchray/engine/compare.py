@@ -11,7 +11,6 @@ from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.core.comparison import Comparison, ComparisonReport, Contender, all_adjusted, compare
 from trunchray.core.content import contents
 from trunchray.core.matching import Matching, match
-from trunchray.core.names import nearest
 from trunchray.core.plan import Plan
 from trunchray.core.report import Planned, PlannedModel
 from trunchray.core.tally import Tally
@@ -76,11 +75,7 @@ def read_counted(run_uri: str, models: Collection[str] | None = None) -> Counted
         ReleaseError: its release is gone or damaged.
     """
     folder, plan = open_run(run_uri)
-    known = [agent.name for agent in plan.spec.agents]
-    for name in models or ():
-        if name not in known:
-            raise UsageError(f"run {plan.spec.run_id!r} has no model {name!r}{nearest(name, known)}")
-    wanted = known if models is None else [name for name in known if name in models]
+    wanted = [agent.name for agent in plan.spec.agents_named(models)]
     planned = Planned.of(plan)
     tally, damaged = tally_rows(plan, folder, planned, wanted)
     notes = [f"{', '.join(paths)}: missing or damaged, the trials there are not counted" for paths in damaged.values()]

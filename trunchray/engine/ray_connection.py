@@ -26,6 +26,7 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnschedulableError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from trunchray.adapters.ray_jobs import HOW_TO_LOG_IN
 from trunchray.core.excerpt import excerpt
 from trunchray.engine.seating import Node, Seating
 from trunchray.errors import Interrupted, UsageError
@@ -172,10 +173,7 @@ def _refused(address: str, error: BaseException, heard: str) -> str:
         which = " ".join(excerpt(text.rpartition("ersion mismatch:")[2], 600).split())
         return f"the cluster at {address} does not go together with this machine: {which}; {SAME_IMAGE}"
     if any(word in (text + heard).lower() for word in TOKEN_WORDS):
-        return (
-            f"the cluster at {address} does not accept our token; set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN, or "
-            "RAY_AUTH_TOKEN_PATH, to the cluster's (on its head it is in ~/.ray/auth_token)"
-        )
+        return f"the cluster at {address} does not accept our token; {HOW_TO_LOG_IN}"
     reason = "it did not answer as Ray does" if isinstance(error, SystemExit) else excerpt(text.strip(), 300)
     return f"no Ray cluster answers at {address!r} ({reason}); {_ADVICE}"
 

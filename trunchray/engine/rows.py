@@ -12,12 +12,10 @@ from trunchray.adapters import parts
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.agent import AgentSpec
-from trunchray.core.names import nearest
 from trunchray.core.plan import Plan
 from trunchray.core.report import ModelReport, Planned
 from trunchray.engine.aggregate import counted_tables, tally_rows
 from trunchray.engine.launch import open_run
-from trunchray.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,4 @@ def open_rows(run_uri: str, models: Collection[str] = ()) -> StoredRows:
         ReleaseError: its release is gone or damaged.
     """
     folder, plan = open_run(run_uri)
-    known = [agent.name for agent in plan.spec.agents]
-    for name in models:
-        if name not in known:
-            raise UsageError(f"run {plan.spec.run_id!r} has no model {name!r}{nearest(name, known)}")
-    return StoredRows(folder, plan, tuple(agent for agent in plan.spec.agents if not models or agent.name in models))
+    return StoredRows(folder, plan, plan.spec.agents_named(models or None))
