@@ -57,7 +57,7 @@ def compile_(
     out: Annotated[str, typer.Option(metavar="URI", help="Where releases are kept.")] = "releases",
     json: Json = False,
 ) -> None:
-    """Compile an authoring repository into an immutable release.
+    """Compile a repository into an immutable release.
 
     Example: trunchray compile benchmarks/arithmetic --out s3://bucket/releases
     """

@@ -33,7 +33,7 @@ def check(
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Compile without writing: print every problem, or what would be frozen.
+    """Find every problem in a benchmark. Nothing is written; without problems, what would be frozen is shown.
 
     Example: trunchray check benchmarks/arithmetic --watch
     """
@@ -71,11 +71,11 @@ def try_(
     config: ConfigFile = None,
     json: Json = False,
 ) -> None:
-    """Grade an answer with a case's own evaluator, without asking a model.
+    """Grade an answer with a case's own evaluator. No model is asked.
 
     Exit codes: 0 passed, 1 failed, 2 the input is wrong, 3 the evaluator failed.
 
-    Example: trunchray try benchmarks/support-policy --case greeting --output "Hello!"
+    Example: trunchray try benchmarks/support-policy --case greeting --output Hi
     """
     from trunchray.frontends.benchmark.compiler import compile_benchmark
     from trunchray.frontends.benchmark.tryout import graded

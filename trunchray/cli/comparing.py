@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from trunchray.cli.options import Json, RunUri
-from trunchray.cli.output import Output
+from trunchray.cli.output import Output, write_file
 from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def compare(
     markdown: Markdown = None,
     json: Json = False,
 ) -> None:
-    """Say how far two runs or models differ, and how sure that is.
+    """Say how far two runs or models differ, and how surely.
 
     Compared are the cases that both have a verdict on and whose content is the same.
 
@@ -50,7 +50,7 @@ def compare(
     output = Output(as_json=json)
     found = _compared(first, second, models, baseline)
     if markdown:
-        _write(markdown, comparison_markdown(found))
+        write_file(markdown, comparison_markdown(found))
     output.result(found.model_dump(mode="json"), lambda console: show_comparison(console, found))
 
 
@@ -82,13 +82,13 @@ def gate(
     markdown: Markdown = None,
     json: Json = False,
 ) -> None:
-    """Say whether a run may pass: PASS, FAIL or INCONCLUSIVE, with every limit that is broken and its cases.
+    """Judge a run by limits: PASS, FAIL or INCONCLUSIVE. Shows every limit that is broken, with its cases.
 
     Exit codes: 0 PASS; 1 FAIL; 3 INCONCLUSIVE, for lack of verdicts or of certainty; 2 the gate cannot be judged.
 
     Example: trunchray gate runs/quickstart --allow each=2
 
-    Example: trunchray gate runs/after --compare runs/before --allow gate.yaml --junit gate.xml
+    Example: trunchray gate runs/after --compare runs/before --allow gate.yaml
     """
     from trunchray.frontends.gate_file import read_gate
 
@@ -106,9 +106,9 @@ def gate(
 
     found = judge_run(run, limits, against)
     if junit:
-        _write(junit, as_junit(found).decode())
+        write_file(junit, as_junit(found).decode())
     if markdown:
-        _write(markdown, gate_markdown(found))
+        write_file(markdown, gate_markdown(found))
     output.result(found.model_dump(mode="json"), lambda console: show_gate(console, found))
     if code := {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}[found.verdict]:
         raise typer.Exit(code)
@@ -121,17 +121,5 @@ def _try_itself(output: Output, run: str, limits: Gate, markdown: Path | None) -
 
     found = judge_itself(run, limits)
     if markdown:
-        _write(markdown, aa_markdown(found))
+        write_file(markdown, aa_markdown(found))
     output.result(found.model_dump(mode="json"), lambda console: show_false_alarms(console, found))
-
-
-def _write(path: Path, content: str) -> None:
-    """Write a file that was asked for.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
-    try:
-        path.write_text(content, encoding="utf-8")
-    except OSError as e:
-        raise UsageError(f"cannot write {str(path)!r}: {e.strerror}; choose another place") from e

@@ -34,7 +34,9 @@ def export(
     to: Annotated[Format, typer.Option("--to", help="inspect and openai-evals write a file for each model.")],
     out: Annotated[
         str | None,
-        typer.Option("--out", "-o", metavar="FILE|FOLDER", help="Where to; csv and jsonl go to stdout without it."),
+        typer.Option(
+            "--out", "-o", metavar="FILE|FOLDER", help="A path or URI; without it, csv and jsonl go to stdout."
+        ),
     ] = None,
     model: Annotated[
         list[str] | None, typer.Option("--model", metavar="NAME", help="Only the rows of this model; can be repeated.")
@@ -44,7 +46,7 @@ def export(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Write a run's counted rows in a form that other tools read.
+    """Write a run's counted rows for other tools to read.
 
     Example: trunchray export runs/quickstart --to csv -o results.csv
 

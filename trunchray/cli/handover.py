@@ -18,7 +18,7 @@ from trunchray.adapters import kubectl
 from trunchray.adapters.ray_jobs import ENDS_WITHIN, RUN, RayJob, RayJobs
 from trunchray.cli.cost import CostCheck
 from trunchray.cli.job import Job
-from trunchray.cli.output import Output
+from trunchray.cli.output import Output, write_file
 from trunchray.cli.submitted import described, exit_code, state, wait
 from trunchray.engine.launch import check
 from trunchray.errors import UsageError
@@ -128,7 +128,7 @@ class ToKubernetes:
         manifest = ray_job(run, words, pods, metadata={RUN: run}, ends_within=ENDS_WITHIN)
         written = text(manifest)
         if self._file:
-            _write(self._file, written)
+            write_file(self._file, written)
         if self._apply:
             kubectl.apply(written, namespace, anew=alive is False)
         _say_what_nodes_need(self._output, job, secrets=self._pods.secrets)
@@ -197,10 +197,3 @@ def _kubectl(*words: str | None) -> str:
     """A command, whose last word is the namespace, None for kubectl's own."""
     *rest, namespace = words
     return " ".join(["kubectl", *(word for word in rest if word), *([f"-n {namespace}"] if namespace else [])])
-
-
-def _write(file: Path, content: str) -> None:
-    try:
-        file.write_text(content, encoding="utf-8")
-    except OSError as e:
-        raise UsageError(f"cannot write {str(file)!r}: {e.strerror}") from e

@@ -10,9 +10,11 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, TextIO
 
-from trunchray.errors import AuthoringError, Problem, StoreError, TrunchrayError
+from trunchray.errors import AuthoringError, Problem, StoreError, TrunchrayError, UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import JsonValue
     from rich.console import Console
 
@@ -80,6 +82,18 @@ class Output:
         from trunchray.cli.screen import labelled
 
         self.stderr.print(labelled(label, message, style))
+
+
+def write_file(path: Path, content: str) -> None:
+    """Write a file that was asked for.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        path.write_text(content, encoding="utf-8")
+    except OSError as e:
+        raise UsageError(f"cannot write {str(path)!r}: {e.strerror}; choose another place") from e
 
 
 def silence(stream: TextIO) -> None:

@@ -125,7 +125,7 @@ def status(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Show how far a run is and what blocks it; reads only the store, so it works from anywhere.
+    """Show how far a run is and what blocks it. Reads only the store, so it works from anywhere.
 
     Example: trunchray status runs/quickstart
 

@@ -104,7 +104,7 @@ def local_model(
     port: Port = 8081,
     json: Json = False,
 ) -> None:
-    """Serve a small real model on this machine until interrupted.
+    """Serve a small real model over HTTP until interrupted.
 
     It speaks the OpenAI format and needs `pip install 'trunchray[local]'`; its weights (98 MB) are fetched once.
 

@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
 
 
 def jobs(address: Address = None, json: Json = False) -> None:
-    """List the runs that were submitted to a cluster, the oldest first.
+    """List the runs that were submitted to a cluster. The oldest comes first.
 
     Example: trunchray jobs --address http://head:8265
     """
@@ -103,7 +103,7 @@ def logs(
 
 
 def stop(job: JobId, address: Address = None, json: Json = False) -> None:
-    """End a job in order: what is finished is stored, and submitting the same again goes on from there.
+    """End a job in order. What is finished is stored, and submitting the same again goes on from there.
 
     Example: trunchray stop quickstart-1 --address http://head:8265
     """

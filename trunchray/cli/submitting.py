@@ -74,9 +74,9 @@ def submit(
     The benchmark is compiled here, and what the cluster needs is put on the store. Keys are not: the cluster's nodes
     have them in their environment. Submitting the same again goes on with a run that was interrupted.
 
-    Example: trunchray submit run.yaml --out s3://bucket/runs --address http://head:8265
+    Example: trunchray submit run.yaml --address http://head:8265
 
-    Example: trunchray submit run.yaml --out s3://bucket/runs --kuberay --secret keys --apply
+    Example: trunchray submit run.yaml --out s3://bucket/runs --kuberay --apply
     """
     output = Output(as_json=json)
     ours = {"--image": image, "--namespace": namespace, "--secret": secret, "--pods": pods}

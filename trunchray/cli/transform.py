@@ -68,7 +68,7 @@ def transform_batch(
     Paths in the manifest are relative to it. Either every output is written, with its receipt and a report beside the
     manifest, or none is.
 
-    Example: trunchray transform-batch --manifest benchmarks/transform-batch.json
+    Example: trunchray transform-batch --manifest transform-batch.json
     """
     from trunchray.frontends.benchmark.exports import export_batch
 

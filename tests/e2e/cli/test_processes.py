@@ -9,19 +9,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
 from support.commands import CommandLine
 from support.processes import descendants
 from support.provider import CountingProvider
 from support.releases import make_release
 from trunchray.adapters.releases import StoredRelease
+from trunchray.cli.main import app
 
 TRUNCHRAY = [sys.executable, "-m", "trunchray.cli.main"]
 CASES = 60
@@ -58,13 +61,15 @@ def test_help_loads_little():
     assert done.stderr.split() == []
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        *("init", "compile", "inspect", "verify", "run", "status", "report"),
-        *("mock-server", "local-model", "models check"),
-    ],
-)
+def commands() -> Iterator[str]:
+    """All there are, as they are given."""
+    group: Any = get_command(app)
+    for name, command in group.commands.items():
+        below = getattr(command, "commands", None)
+        yield from [f"{name} {one}" for one in below] if below else [name]
+
+
+@pytest.mark.parametrize("command", [*commands()])
 def test_every_command_has_an_example(command: str, trunchray: CommandLine):
     """Help shows how the command is given, and that it can speak JSON."""
     outcome = trunchray(*command.split(), "--help")
@@ -73,10 +78,12 @@ def test_every_command_has_an_example(command: str, trunchray: CommandLine):
     assert "--json" in outcome.out
 
 
-def test_help_without_a_command(trunchray: CommandLine):
-    """Somebody who knows nothing yet gets the overview."""
+def test_help_without_a_command(trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch):
+    """Somebody who knows nothing yet gets the overview, which is not cut where a terminal is narrow."""
+    monkeypatch.setenv("COLUMNS", "80")
     assert trunchray().out == trunchray("--help").out
     assert "mock-server" in trunchray().out
+    assert "..." not in trunchray().out.partition("Commands:")[2]
 
 
 @pytest.mark.parametrize("json", [[], ["--json"]])
