@@ -100,7 +100,9 @@ class Stop:
 
 
 Instruction = Dispatch | Commit[Receipt] | Abandon
-Event = Finished[Receipt] | Lost | Returned | Resize | Close | Stop
+Ended = Finished[Receipt] | Lost | Returned
+"""How a dispatched shard came back."""
+Event = Ended[Receipt] | Resize | Close | Stop
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from uuid import uuid4
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Accounts, Purse
-from trunchray.core.ledger import Dispatch, Finished, Lost, Returned
+from trunchray.core.ledger import Dispatch, Ended, Finished, Lost, Returned
 from trunchray.core.receipt import InHand, Receipt
 from trunchray.core.telemetry import NOTHING, Observe
 from trunchray.engine import ray_connection as connection
@@ -33,8 +33,6 @@ from trunchray.engine.ray_seat import LOOK_EVERY, Seat
 from trunchray.engine.seating import Node, Seating, share
 from trunchray.engine.worker import Place
 from trunchray.errors import Interrupted, StoreError
-
-Event = Finished[Receipt] | Lost | Returned
 
 
 class RayPool:
@@ -75,7 +73,7 @@ class RayPool:
         self._standing_probe: Any = None
         self._standing_due = float("-inf")
         self._waiting: deque[Dispatch] = deque()
-        self._events: deque[Event] = deque()
+        self._events: deque[Ended[Receipt]] = deque()
         grows = address is not None or not self._started
         self._crew = Crew(self._seating, self._employ, voice or Voice(_nobody, _nobody), grows=grows)
         try:
@@ -98,7 +96,7 @@ class RayPool:
         self._waiting.append(work)
         self._hand_out()
 
-    def next_event(self, timeout: float) -> Event | None:
+    def next_event(self, timeout: float) -> Ended[Receipt] | None:
         self._look()
         if not self._events:
             out = [ref for seat in self._crew.seats for ref in seat.out]
@@ -178,7 +176,7 @@ class RayPool:
         self._hand_out()
         self._ask_governor(time.monotonic())
 
-    def _collect(self, ref: Any) -> Event:
+    def _collect(self, ref: Any) -> Ended[Receipt]:
         seat = next(seat for seat in self._crew.seats if ref in seat.out)
         work = seat.out.pop(ref)
         try:

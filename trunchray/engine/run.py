@@ -21,12 +21,12 @@ from trunchray.core.ledger import (
     Close,
     Commit,
     Dispatch,
+    Ended,
     Finished,
     Instruction,
     Ledger,
     Lost,
     Resize,
-    Returned,
     Stop,
 )
 from trunchray.core.plan import Plan
@@ -64,7 +64,7 @@ class Pool(Protocol):
         """Give a shard to a worker; its end comes as an event."""
         ...
 
-    def next_event(self, timeout: float) -> Finished[Receipt] | Lost | Returned | None:
+    def next_event(self, timeout: float) -> Ended[Receipt] | None:
         """What happened next; None when nothing did within `timeout` seconds.
 
         Raises:
