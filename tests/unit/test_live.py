@@ -136,7 +136,7 @@ def test_the_table_in_a_narrow_terminal(clock: Clock, columns: int):
     assert max(map(len, lines)) <= columns
     text = "\n".join(lines)
     assert "…" not in text
-    assert text.split("no room for: ")[1].split(", ")[0] == "passed" or "tokens" in text.split("no room for: ")[1]
+    assert "tokens" in text.partition("no room for: ")[2]
     assert "1,000,000  4,000,000" in text
     assert "".join(line.split()[0] for line in lines[2:] if line).count("long-model-name-") == 4
 
