@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import Protocol
 
-from trunchray.engine import ray_connection as connection
+from trunchray.engine import ray_connection
 from trunchray.engine.progress import NodeStanding
 from trunchray.engine.ray_seat import Seat
 from trunchray.engine.seating import Node, Seating, lacking, places
@@ -40,6 +41,16 @@ MARGIN = 5.0
 """Seconds before the deadline by which they have to end, so that all can be stored."""
 
 
+class Cluster(Protocol):
+    """Where nodes come and go; see `ray_connection`, which is one."""
+
+    def nodes(self) -> list[Node]: ...
+
+    def largest(self) -> Mapping[str, float] | None: ...
+
+    def ask_for(self, workers: int, seating: Seating) -> None: ...
+
+
 @dataclass(frozen=True)
 class Voice:
     """Where to say that something takes its time, and what the run gets over by itself."""
@@ -61,7 +72,7 @@ class _Unfit:
 class Crew:
     """The seats of a run. `employ` starts a worker on a node, which is given its number, from 0.
 
-    The cluster `grows` when nodes may join it. `clock` counts seconds from anywhere.
+    The cluster `grows` when nodes may join it. `clock` counts seconds from anywhere, `now` from 1970.
     """
 
     seating: Seating
@@ -70,7 +81,9 @@ class Crew:
     grows: bool = True
     hires: bool = True
     """Workers are seated and missed; not when the run ends."""
+    cluster: Cluster = ray_connection
     clock: Callable[[], float] = time.monotonic
+    now: Callable[[], float] = time.time
     seats: list[Seat] = field(default_factory=list[Seat])
     _opened: int = 0
     _looked_at: float = -inf
@@ -92,7 +105,7 @@ class Crew:
         now = self.clock()
         if self.hires and now - self._looked_at >= NODES_EVERY:
             self._looked_at = now
-            self._look_at_nodes(connection.nodes(), now)
+            self._look_at_nodes(self.cluster.nodes(), now)
         counted = [seat for seat in self.seats if self._counts(seat, now)]
         for seat in self.seats:
             index = counted.index(seat) if seat in counted else len(counted)
@@ -146,7 +159,7 @@ class Crew:
             if self.seats:
                 time.sleep(0.02)
         if self._asked_for:
-            connection.ask_for(0, self.seating)
+            self.cluster.ask_for(0, self.seating)
 
     def _look_at_nodes(self, nodes: list[Node], now: float) -> None:
         there = {node.id for node in nodes}
@@ -176,7 +189,7 @@ class Crew:
                 seat.state = "gone"
 
     def _drain(self, node: Node) -> None:
-        grace = max(0.0, min(LONGEST_GRACE, (node.leaves_at or 0) - time.time() - MARGIN))
+        grace = max(0.0, min(LONGEST_GRACE, (node.leaves_at or 0) - self.now() - MARGIN))
         for seat in self.seats:
             if seat.node.id == node.id:
                 seat.drain(grace)
@@ -188,7 +201,7 @@ class Crew:
         """Have an autoscaler make room for the workers that were asked for, or for one when there is none."""
         wanted = self.seating.workers or (1 if not self.seats else self._asked_for)
         if wanted != self._asked_for:
-            connection.ask_for(wanted, self.seating)
+            self.cluster.ask_for(wanted, self.seating)
             self._asked_for = wanted
         seated = sum(not seat.leaving for seat in self.seats)
         if self.seating.workers and seated < self.seating.workers and seated:
@@ -200,7 +213,7 @@ class Crew:
         if why and not self._ever_up:
             if not self.grows:
                 raise UsageError(why)
-            most = connection.largest()
+            most = self.cluster.largest()
             if most is not None and any(most.get(name, 0) < need for name, need in self.seating.needs.items()):
                 raise UsageError(f"{why}. The cluster's autoscaler may start none that has")
             self._say(f"{why}. Waiting for such a node …")
@@ -239,7 +252,7 @@ class Crew:
             if self._unfit:
                 raise UsageError(self._nobody_fits())
             if self._in_vain(waited, NO_ROOM):
-                why = lacking(connection.nodes(), self.seating) or "no node of the cluster holds a worker"
+                why = lacking(self.cluster.nodes(), self.seating) or "no node of the cluster holds a worker"
                 raise UsageError(f"{why} (waited for {waited:.0f} s)")
         elif self._in_vain(waited, ALL_GONE):
             why = f" ({self._nobody_fits()})" if self._unfit else ""
@@ -247,10 +260,9 @@ class Crew:
         elif waited > STARTING and not self._ever_up:
             self._say("the cluster has not started a worker yet: its processors may be in use by others; waiting …")
 
-    @staticmethod
-    def _in_vain(waited: float, patience: float) -> bool:
+    def _in_vain(self, waited: float, patience: float) -> bool:
         """Whether that was too long; an autoscaler that may still bring a node gets more time."""
-        return waited > patience and (waited > SCALING or connection.largest() is None)
+        return waited > patience and (waited > SCALING or self.cluster.largest() is None)
 
     def _nobody_fits(self) -> str:
         by_reason: dict[str, list[str]] = {}
