@@ -132,7 +132,7 @@ def table(title: str, head: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 
 def result(what: str, budget: str, measured: str, *, met: bool) -> None:
-    """Print a line of the README's table of results."""
+    """Print what was found against a budget, as a row of a Markdown table."""
     print(f"| {what} | {budget} | {measured} | {'yes' if met else 'no'} |")
 
 

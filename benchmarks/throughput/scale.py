@@ -196,7 +196,7 @@ def main() -> None:
 
 
 def show_results(first: Driven, _: Finished, last: Driven, found: Finished) -> None:
-    """The lines of the README."""
+    """What was found against each budget."""
     small, large = first.each(first.plan_cpu + first.work_cpu), last.each(last.plan_cpu + last.work_cpu)
     what = f"{last.trials:,} trials"
     print()

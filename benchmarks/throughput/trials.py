@@ -72,7 +72,7 @@ def dear(trials: int, tooled: int) -> None:
 
 
 def costs(what: str, each: float, bare: float, *, most: float) -> None:
-    """A line of the README: milliseconds a trial, which may be `most` where a bare process takes `WHERE`."""
+    """Found against a budget: milliseconds a trial, which may be `most` where a bare process takes `WHERE`."""
     budget = f"≤ {most:g} ms where bare aiohttp takes {WHERE:g} ({most / WHERE:g}×)"
     result(what, budget, f"{each:.2f} ms, {each / bare:.1f}× its {bare:.2f}", met=each / bare <= most / WHERE)
 

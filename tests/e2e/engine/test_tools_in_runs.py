@@ -152,8 +152,8 @@ def test_metrics_that_ray_exports(ray_here: None, release: StoredRelease, tmp_pa
 
     agents = [observed("good"), observed("down", rate_limited=1.0)]
     drive(question(release, agents), release, tmp_path, pool="ray", observe=Observe(metrics=True))
-    (node,) = ray.nodes()
-    address = f"http://{node['NodeManagerAddress']}:{node['MetricsExportPort']}/metrics"
+    (head,) = [node for node in ray.nodes() if "node:__internal_head__" in node["Resources"]]  # others may have been
+    address = f"http://{head['NodeManagerAddress']}:{head['MetricsExportPort']}/metrics"
     expected = {metric.name for metric in METRICS} - {"trunchray_cost_usd"}  # nobody knows what a mock costs
     found: set[str] = set()
     lines: list[str] = []
