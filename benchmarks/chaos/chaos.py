@@ -132,7 +132,7 @@ def _suffer(scene: Scene, options: argparse.Namespace, seed: int, turn: int, lef
     toll = Ordeal(scene.command(run_id, options.pool), scene.nodes, weather, hail, seed * 1000 + turn)()
     weather.clear_up()
     problems = [*toll.problems, *proof.wrong(question, f"{question.uri}/{run_id}", scene.calm, toll)]
-    asked, allowed = proof.calls(question, provider, toll)
+    asked, (bound, allowed) = provider.asked.total(), proof.calls(question, options.latency, toll)
     if asked > allowed:
         problems.append(f"the provider was asked {asked:,} times, and {allowed:,} were allowed")
     if missing := question.trials - len(provider.asked_of):
@@ -146,7 +146,8 @@ def _suffer(scene: Scene, options: argparse.Namespace, seed: int, turn: int, lef
     faults = weather.faults()
     print(
         f"{run_id}: {'FAILED' if problems else 'ok'}  {question.trials:,} trials counted once, {asked:,} calls of "
-        f"{allowed:,} allowed (most for one trial: {max(provider.asked_of.values())}), {toll.seconds:.0f} s\n"
+        f"{bound:,} when losses cost what is in flight, {allowed:,} with what is not stored yet (most for one trial: "
+        f"{max(provider.asked_of.values())}), {toll.seconds:.0f} s\n"
         f"  {blows}\n  drivers: {exits}; slowest SIGTERM {toll.slowest_stop:.1f} s\n"
         f"  store: {weather.requests:,} requests, {faults.total():,} spoilt ({dict(faults)})",
         flush=True,

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 from ordeal import GOVERNOR, WORKERS, Toll
 from question import Question, answer, verdict
 
-from support.provider import CountingProvider
 from trunchray.adapters import parts
 from trunchray.adapters.parts import MEASURED
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.digest import sha256
+from trunchray.engine.shelf import FLUSH_SECONDS
 from trunchray.errors import StoreError
 
 GONE_WITHIN = 60.0
@@ -92,14 +92,15 @@ def _objects(folder: RunFolder) -> Iterator[str]:
             yield f"{path} is not what was committed"
 
 
-def calls(question: Question, provider: CountingProvider, toll: Toll) -> tuple[int, int]:
-    """How often the provider was asked, and how often it may have been.
+def calls(question: Question, latency: float, toll: Toll) -> tuple[int, int]:
+    """How often the provider may be asked, if each loss costs what is in flight, and how often in any case.
 
-    Each loss may cost what is in flight, and each driver that was passed goes on with the shards that it had given out.
+    A loss also costs what was answered and not stored yet, which comes to be every five seconds; and each driver that
+    was passed goes on with the shards that it had given out.
     """
     in_flight = question.models * question.permits
-    allowed = question.trials + toll.losses * in_flight
-    return provider.asked.total(), allowed + toll.blows["driver passed"] * question.out_with_a_driver
+    passed = question.trials + toll.blows["driver passed"] * question.out_with_a_driver
+    return passed + toll.losses * in_flight, passed + round(toll.losses * in_flight * (1 + FLUSH_SECONDS / latency))
 
 
 def orphans(expected: set[int]) -> list[str]:
