@@ -20,7 +20,7 @@ SETTINGS = {
     "RAY_health_check_failure_threshold": "3",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_raylet_start_wait_time_s": "180",
-    "TRUNCHRAY_TEST_KEY": "of all nodes",
+    "TRUNCHRAY_TEST_KEY": "of-all-nodes",
 }
 """Dead nodes are found out within seconds, no idle workers are started, and a busy machine may take its time."""
 
