@@ -53,10 +53,11 @@ def writable(uri: str) -> str:
         StoreUnusable: there is no such bucket, no credentials, nobody there.
     """
     from trunchray.adapters.local_path import local_path
+    from trunchray.adapters.location import is_uri
     from trunchray.adapters.store import Store
 
     store = Store(uri)
-    if "://" in uri and not uri.startswith("file://"):
+    if is_uri(uri):
         store.reach()
         return uri
     folder = local_path(uri.removeprefix("file://")).absolute()
