@@ -220,9 +220,9 @@ def test_the_rule_by_itself():
     """Held while fresh, unless its process is known to be dead here; free once given back; doubtful when stale."""
     now = datetime(2026, 1, 1, tzinfo=UTC)
     lease = Lease(driver="d", host="h", pid=1, epoch=1, heartbeat=now)
-    assert lease.standing(now, host="other", alive=False) == "held"
-    assert lease.standing(now, host="h", alive=True) == "held"
-    assert lease.standing(now, host="h", alive=False) == "free"
-    assert lease.model_copy(update={"ended": True}).standing(now, host="other", alive=True) == "free"
+    assert lease.state(now, host="other", alive=False) == "held"
+    assert lease.state(now, host="h", alive=True) == "held"
+    assert lease.state(now, host="h", alive=False) == "free"
+    assert lease.model_copy(update={"ended": True}).state(now, host="other", alive=True) == "free"
     for off in (STALE + HEARTBEAT, -STALE - HEARTBEAT):
-        assert lease.standing(now + off, host="other", alive=True) == "doubtful"
+        assert lease.state(now + off, host="other", alive=True) == "doubtful"

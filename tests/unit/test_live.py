@@ -45,7 +45,7 @@ def shown(clock: Clock, *snapshots: tuple[float, Snapshot]) -> Terminal:
         rates = Rates()
         for at, seen in snapshots:
             clock.now = began + at
-            live.progress(rates.told(clock.now, seen))
+            live.progress(rates.rated(clock.now, seen))
     return terminal
 
 
@@ -65,7 +65,7 @@ def lines(clock: Clock, capsys: pytest.CaptureFixture[str], *agents: AgentProgre
             clock.now = 1000.0 + second
             more = Counts(passed=second, tokens=10 * second)
             grown = tuple(one.model_copy(update={"counts": one.counts + more}) for one in agents)
-            live.progress(rates.told(clock.now, Snapshot(run_id="r", agents=grown)))
+            live.progress(rates.rated(clock.now, Snapshot(run_id="r", agents=grown)))
     out, err = capsys.readouterr()
     assert out == ""
     return err.splitlines()
@@ -162,7 +162,7 @@ def test_names_are_no_markup(clock: Clock, columns: int):
 
 
 def rate(rates: Rates, at: float, rows: int) -> float | None:
-    return rates.told(at, snapshot(rows)).agents[0].per_minute
+    return rates.rated(at, snapshot(rows)).agents[0].per_minute
 
 
 def test_rates_look_back_one_minute():

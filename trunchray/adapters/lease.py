@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from trunchray.adapters.store import Store
-from trunchray.core.lease import HEARTBEAT, SILENCE, STALE, Lease, Standing
+from trunchray.core.lease import HEARTBEAT, STALE, WATCHED, Lease, LeaseState
 from trunchray.errors import Interrupted, StoreError, UsageError
 
 _NAME, _CLAIMS = "lease.json", "claims"
@@ -128,7 +128,7 @@ class HeldLease:
 def is_driven(store: Store, now: Callable[[], datetime] = _now) -> Lease | None:
     """The lease of a driver that seems to be at work; None when the run may be driven by anybody."""
     found = _read(store, _NAME)
-    return found if found and _standing(found, now()) == "held" else None
+    return found if found and _state(found, now()) == "held" else None
 
 
 def _refuse_if_held(
@@ -138,17 +138,17 @@ def _refuse_if_held(
     sleep: Callable[[float], None],
     note: Callable[[str], None],
 ) -> None:
-    standing, heartbeat = _standing(found, now()), f"heartbeat {found.heartbeat:%H:%M:%S} UTC"
-    if standing == "doubtful":
-        note(f"looking whether {found.driver} is gone ({heartbeat}); that takes {SILENCE.total_seconds():.0f} s …")
-        sleep(SILENCE.total_seconds())
+    state, heartbeat = _state(found, now()), f"heartbeat {found.heartbeat:%H:%M:%S} UTC"
+    if state == "doubtful":
+        note(f"looking whether {found.driver} is gone ({heartbeat}); that takes {WATCHED.total_seconds():.0f} s …")
+        sleep(WATCHED.total_seconds())
         if _last(store)[1] == found:
             return
         raise UsageError(
             f"another process drives this run: {found.driver}; its clock and the one here differ ({heartbeat}, and it "
             f"is {now():%H:%M:%S} UTC here). Wait for it to end; --takeover takes the run from it"
         )
-    if standing == "held":
+    if state == "held":
         wait = max(0, (found.heartbeat + STALE - now()).total_seconds())
         raise UsageError(
             f"another process drives this run: {found.driver} ({heartbeat}). "
@@ -156,8 +156,8 @@ def _refuse_if_held(
         )
 
 
-def _standing(lease: Lease, now: datetime) -> Standing:
-    return lease.standing(now, host=_host(), alive=_alive(lease.pid))
+def _state(lease: Lease, now: datetime) -> LeaseState:
+    return lease.state(now, host=_host(), alive=_alive(lease.pid))
 
 
 def read_lease(store: Store) -> Lease | None:

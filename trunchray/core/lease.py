@@ -15,10 +15,10 @@ STALE = timedelta(seconds=30)
 HEARTBEAT = timedelta(seconds=5)
 """How often a driver says that it lives."""
 
-SILENCE = timedelta(seconds=15)
+WATCHED = timedelta(seconds=15)
 """How long a lease that looks stale is watched: a driver that lives says so meanwhile, however its clock goes."""
 
-Standing = Literal["free", "doubtful", "held"]
+LeaseState = Literal["free", "doubtful", "held"]
 """Whether another driver may take a lease; doubtful: only once its driver was seen to be silent."""
 
 
@@ -34,7 +34,7 @@ class Lease(Frozen):
     ended: bool = False
     """Given back by its driver."""
 
-    def standing(self, now: datetime, *, host: str, alive: bool) -> Standing:
+    def state(self, now: datetime, *, host: str, alive: bool) -> LeaseState:
         """May another driver take it? A heartbeat from the future is as stale as an old one.
 
         "doubtful" is stale as far as clocks tell, and they may not: two machines' may differ by an hour. `host` is the

@@ -18,7 +18,7 @@ class Rates:
     def __init__(self) -> None:
         self._seen: deque[tuple[float, dict[str, tuple[int, int]]]] = deque()
 
-    def told(self, now: float, snapshot: Snapshot) -> Snapshot:
+    def rated(self, now: float, snapshot: Snapshot) -> Snapshot:
         """The snapshot of the moment `now`, in seconds, with each model's rates; without, while it is too early."""
         self._seen.append((now, {agent.name: (agent.done, agent.counts.tokens) for agent in snapshot.agents}))
         while len(self._seen) > 2 and self._seen[1][0] <= now - WINDOW:

@@ -318,7 +318,7 @@ class Run:
         self._close_lanes(ledger, standing)
         snapshot = self._progress.snapshot(pool.progress(), standing, datetime.now(UTC), pool.nodes())
         self._tell(snapshot)
-        self._show(self._rates.told(self._clock(), snapshot), store=last)
+        self._show(self._rates.rated(self._clock(), snapshot), store=last)
 
     def _resize(self, ledger: Ledger[Receipt], pool: Pool) -> None:
         """Dispatch as much as the workers that there are now can take."""
