@@ -60,7 +60,7 @@ class HeldLease:
         """
         epoch, found = _last(store)
         if found and not takeover:
-            _refuse_if_held(store, found, now, sleep, note)
+            _wait_or_refuse(store, found, now, sleep, note)
         held = cls(store, _mine(epoch + 1, now()), now)
         if not held._claim(sleep):
             raise UsageError("another process has just started to drive this run; --takeover takes it from there")
@@ -131,13 +131,24 @@ def is_driven(store: Store, now: Callable[[], datetime] = _now) -> Lease | None:
     return found if found and _state(found, now()) == "held" else None
 
 
-def _refuse_if_held(
+def refuse_if_driven(store: Store, now: Callable[[], datetime] = _now) -> None:
+    """Refuse what `HeldLease.take` would, as far as that can be told without waiting.
+
+    Raises:
+        UsageError: another driver is at work.
+    """
+    if found := is_driven(store, now):
+        raise _held(found, now())
+
+
+def _wait_or_refuse(
     store: Store,
     found: Lease,
     now: Callable[[], datetime],
     sleep: Callable[[float], None],
     note: Callable[[str], None],
 ) -> None:
+    """See to it that the driver is gone."""
     state, heartbeat = _state(found, now()), f"heartbeat {found.heartbeat:%H:%M:%S} UTC"
     if state == "doubtful":
         note(f"looking whether {found.driver} is gone ({heartbeat}); that takes {WATCHED.total_seconds():.0f} s …")
@@ -149,11 +160,15 @@ def _refuse_if_held(
             f"is {now():%H:%M:%S} UTC here). Wait for it to end; --takeover takes the run from it"
         )
     if state == "held":
-        wait = max(0, (found.heartbeat + STALE - now()).total_seconds())
-        raise UsageError(
-            f"another process drives this run: {found.driver} ({heartbeat}). "
-            f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; --takeover takes it at once"
-        )
+        raise _held(found, now())
+
+
+def _held(lease: Lease, now: datetime) -> UsageError:
+    wait = max(0, (lease.heartbeat + STALE - now).total_seconds())
+    return UsageError(
+        f"another process drives this run: {lease.driver} (heartbeat {lease.heartbeat:%H:%M:%S} UTC). "
+        f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; --takeover takes it at once"
+    )
 
 
 def _state(lease: Lease, now: datetime) -> LeaseState:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from threading import Event as Flag
 from typing import Literal
 
-from trunchray.adapters.lease import HeldLease, is_driven
+from trunchray.adapters.lease import HeldLease, refuse_if_driven
 from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.releases import StoredRelease, open_release
@@ -133,11 +133,8 @@ def check(spec: RunSpec, release: StoredRelease, out: str, *, takeover: bool = F
     """
     folder = RunFolder(f"{out}/{spec.run_id}")
     make_plan(_extended(folder.spec(), spec), release.cases().index)
-    if (found := is_driven(folder.store)) and not takeover:
-        raise UsageError(
-            f"another process drives this run: {found.driver} (heartbeat {found.heartbeat:%H:%M:%S} UTC). "
-            "Wait for it to end, or give --takeover"
-        )
+    if not takeover:
+        refuse_if_driven(folder.store)
 
 
 def estimate_cost(spec: RunSpec, release: StoredRelease, out: str, *, pilot: int | None = None) -> list[ModelEstimate]:
