@@ -73,7 +73,7 @@ class World:
             grows=grows,
             cluster=self,
             clock=lambda: self.seconds,
-            now=lambda: self.seconds,
+            wall_clock=lambda: self.seconds,
         )
 
     def pass_by(self, crew: Crew, seconds: float = NODES_EVERY) -> list[str]:

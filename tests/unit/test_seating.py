@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from trunchray.engine.places import Places
-from trunchray.engine.seating import Node, Seating, lacking, places, share
+from trunchray.engine.seating import Node, Seating, fair_share, lacking, spread
+from trunchray.engine.semaphore import ResizableSemaphore
 
 
 def node(name: str, **resources: float) -> Node:
@@ -22,17 +22,17 @@ TWO = (node("1", CPU=4, eval=2), node("2", CPU=2.5))
 
 def test_there_are_as_many_workers_as_fit():
     """Each node is filled: with as many as its processors and its other resources allow."""
-    assert places(TWO, Seating(), {}) == {"1": 4, "2": 2}
-    assert places(TWO, Seating(cpus=2), {}) == {"1": 2, "2": 1}
-    assert places(TWO, Seating(resources={"eval": 0.5}), {}) == {"1": 4, "2": 0}
-    assert places((node("1", CPU=0.3),), Seating(cpus=0.1), {}) == {"1": 3}
+    assert spread(TWO, Seating(), {}) == {"1": 4, "2": 2}
+    assert spread(TWO, Seating(cpus=2), {}) == {"1": 2, "2": 1}
+    assert spread(TWO, Seating(resources={"eval": 0.5}), {}) == {"1": 4, "2": 0}
+    assert spread((node("1", CPU=0.3),), Seating(cpus=0.1), {}) == {"1": 3}
 
 
 def test_some_workers_are_spread_over_the_nodes():
     """A given number is spread evenly, stays where it is, and comes last to where there is something better to do."""
-    assert places(TWO, Seating(workers=3), {}) == {"1": 2, "2": 1}
-    assert places(TWO, Seating(workers=3), {"1": 3}) == {"1": 3, "2": 0}
-    assert places((node("1", CPU=8, GPU=1), node("2", CPU=2)), Seating(workers=3), {}) == {"1": 1, "2": 2}
+    assert spread(TWO, Seating(workers=3), {}) == {"1": 2, "2": 1}
+    assert spread(TWO, Seating(workers=3), {"1": 3}) == {"1": 3, "2": 0}
+    assert spread((node("1", CPU=8, GPU=1), node("2", CPU=2)), Seating(workers=3), {}) == {"1": 1, "2": 2}
 
 
 @given(
@@ -43,7 +43,7 @@ def test_some_workers_are_spread_over_the_nodes():
 def test_no_node_gets_more_than_it_holds(cpus: list[int], workers: int | None, held: list[int]):
     """As many as were asked for, or as fit, and never more on a node than it has room for."""
     nodes = [node(str(index), CPU=count) for index, count in enumerate(cpus)]
-    found = places(nodes, Seating(workers=workers), {str(index): count for index, count in enumerate(held)})
+    found = spread(nodes, Seating(workers=workers), {str(index): count for index, count in enumerate(held)})
     assert all(found[one.id] <= one.resources["CPU"] for one in nodes)
     stay = sum(min(count, have) for count, have in zip(cpus, held, strict=False))
     assert sum(found.values()) == (sum(cpus) if workers is None else min(sum(cpus), max(workers, stay)))
@@ -73,13 +73,13 @@ def test_rays_own_resources_are_asked_for_by_their_names():
 @given(shards=st.integers(1, 500), workers=st.integers(0, 60))
 def test_shares_hold_all_shards(shards: int, workers: int):
     """All workers together may have them all, and none much more than another."""
-    assert share(shards, workers) * max(1, workers) >= shards
-    assert (share(shards, workers) - 1) * max(1, workers) < shards
+    assert fair_share(shards, workers) * max(1, workers) >= shards
+    assert (fair_share(shards, workers) - 1) * max(1, workers) < shards
 
 
 async def test_places_can_become_more_and_fewer() -> None:
     """More let those in who wait; of fewer, nobody loses one, and the next waits until there are few enough."""
-    places, inside = Places(1), [asyncio.Event() for _ in range(4)]
+    places, inside = ResizableSemaphore(1), [asyncio.Event() for _ in range(4)]
     leave = [asyncio.Event() for _ in range(4)]
 
     async def stay(number: int) -> None:
@@ -106,7 +106,7 @@ async def test_places_can_become_more_and_fewer() -> None:
 
 async def test_a_place_is_free_again_when_whoever_waits_is_cancelled() -> None:
     """Before it was let in, and at the very moment."""
-    places = Places(1)
+    places = ResizableSemaphore(1)
 
     async def enter() -> None:
         async with places:

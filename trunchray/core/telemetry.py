@@ -94,6 +94,3 @@ class Observe(Frozen):
     @property
     def anything(self) -> bool:
         return self.log is not None or self.metrics or self.traces
-
-
-NOTHING = Observe()

@@ -16,11 +16,9 @@ from typing import Any
 from uuid import uuid4
 
 from trunchray.adapters.runs import RunFolder
-from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Accounts, Purse
 from trunchray.core.ledger import Dispatch, Ended, Finished, Lost, Returned
 from trunchray.core.receipt import InHand, Receipt
-from trunchray.core.telemetry import NOTHING, Observe
 from trunchray.engine import ray_connection as connection
 from trunchray.engine.admission import ungoverned
 from trunchray.engine.clocked import ClockedGovernor
@@ -30,8 +28,8 @@ from trunchray.engine.ray_actor import WorkerActor
 from trunchray.engine.ray_connection import GONE, LOST, OWN, ray
 from trunchray.engine.ray_crew import Crew, Voice
 from trunchray.engine.ray_seat import LOOK_EVERY, Seat
-from trunchray.engine.seating import Node, Seating, share
-from trunchray.engine.worker import Place
+from trunchray.engine.seating import Node, Seating, fair_share
+from trunchray.engine.worker import Place, WorkerConfig
 from trunchray.errors import Interrupted, StoreError
 
 
@@ -42,14 +40,12 @@ class RayPool:
         self,
         run_uri: str,
         release_uri: str,
+        config: WorkerConfig | None = None,
         *,
         address: str | None = None,
         seating: Seating | None = None,
         agents: Sequence[str] = (),
-        require: Requirement = "none",
-        cache: str | None = None,
         purse: Purse | None = None,
-        observe: Observe = NOTHING,
         voice: Voice | None = None,
     ) -> None:
         """Connect to `address`, or start Ray on this machine.
@@ -64,7 +60,7 @@ class RayPool:
         self._run_uri, self._release_uri, self._agents = run_uri, release_uri, tuple(agents)
         self._seating = seating or Seating()
         slots = max(1, round(self._seating.cpus))
-        self._place = Place("worker", slots=slots, require=require, cache=cache, observe=observe, on_ray=True)
+        self._place = Place("worker", config or WorkerConfig(), slots=slots, on_ray=True)
         self._purse = purse
         self._governor_name = f"trunchray-governor-{uuid4().hex[:8]}"
         self._governor = self._govern()
@@ -149,7 +145,7 @@ class RayPool:
             scheduling_strategy=connection.on_node(node.id),
         )
         place = replace(self._place, name=f"worker-{number}")
-        known = {"release": version("trunchray"), "agents": self._agents}
+        known = {"driver": version("trunchray"), "agents": self._agents}
         handle = worker.remote(self._run_uri, self._release_uri, place, self._governor_name, **known)
         return Seat(handle, node, time.monotonic())
 
@@ -160,7 +156,7 @@ class RayPool:
         seats = [seat for seat in self._crew.seats if seat.takes]
         waiting, self._waiting = self._waiting, deque()
         for work in waiting:
-            most = share(lanes[work.lane], self._crew.counted_on)
+            most = fair_share(lanes[work.lane], self._crew.counted_on)
             seat = min(seats, key=lambda seat: seat.load(work.lane), default=None)
             if seat is None or seat.load(work.lane)[0] >= most:
                 self._waiting.append(work)

@@ -30,6 +30,7 @@ from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.seating import Seating
 from trunchray.engine.spending import Balance, Spending, estimate
+from trunchray.engine.worker import WorkerConfig
 from trunchray.errors import ReleaseError, UsageError
 
 RAY_FROM = 1000
@@ -230,10 +231,9 @@ def _pool(
     def purse() -> Purse | None:
         return (balances.pop() if balances else Balance.open(plan, folder, release, how.spending)).purse
 
+    config = WorkerConfig(how.require, how.cache, how.observe)
     if _is_local(plan, how):
-        return lambda: LocalPool(
-            folder.uri, release.uri, require=how.require, cache=how.cache, purse=purse(), observe=how.observe
-        )
+        return lambda: LocalPool(folder.uri, release.uri, config, purse=purse())
 
     def ray_pool() -> Pool:
         how.observer.note(
@@ -247,13 +247,11 @@ def _pool(
             return RayPool(
                 folder.uri,
                 release.uri,
+                config,
                 address=how.address,
                 seating=how.seating if how.address else how.seating.model_copy(update={"resources": {}}),
                 agents=wanted,
-                require=how.require,
-                cache=how.cache,
                 purse=purse(),
-                observe=how.observe,
                 voice=Voice(how.observer.note, how.observer.warn),
             )
 

@@ -11,16 +11,14 @@ from socket import gethostname
 from typing import Any, TypeVar
 
 from trunchray.adapters.runs import RunFolder
-from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
 from trunchray.core.receipt import InHand, Receipt
-from trunchray.core.telemetry import NOTHING, Observe
 from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import NodeStanding
-from trunchray.engine.worker import Place, Worker
+from trunchray.engine.worker import Place, Worker, WorkerConfig
 from trunchray.errors import Interrupted, StoreError
 
 T = TypeVar("T")
@@ -35,11 +33,9 @@ class LocalPool:
         self,
         run_uri: str,
         release_uri: str,
+        config: WorkerConfig | None = None,
         *,
-        require: Requirement = "none",
-        cache: str | None = None,
         purse: Purse | None = None,
-        observe: Observe = NOTHING,
     ) -> None:
         """Read the run; `purse` keeps it within a budget."""
         spec = RunFolder(run_uri).spec()
@@ -48,7 +44,7 @@ class LocalPool:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
         self._thread.start()
-        place = Place("local", slots=os.cpu_count() or 1, require=require, cache=cache, observe=observe)
+        place = Place("local", config or WorkerConfig(), slots=os.cpu_count() or 1)
         try:
             self._worker = self._call(Worker.open(run_uri, release_uri, place, self._exchange))
         except BaseException:

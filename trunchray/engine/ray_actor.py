@@ -27,15 +27,15 @@ class WorkerActor:
     """Opens its worker when it is first looked at."""
 
     def __init__(
-        self, run_uri: str, release_uri: str, place: Place, governor: str, *, release: str, agents: Sequence[str]
+        self, run_uri: str, release_uri: str, place: Place, governor: str, *, driver: str, agents: Sequence[str]
     ) -> None:
-        """`release` is the version of trunchray that the driver has, `agents` are those that may be asked."""
+        """`driver` is the version of trunchray that drives the run, `agents` are those that may be asked."""
         # Each process has another name: what the one before it held is not its own.
         self._name = f"{place.name}/{uuid4().hex[:8]}"
         # By its name, because a handle among the arguments could be lost, and then no worker could be started again.
         self._governor: Any = ray.get_actor(governor)
         self._run_uri, self._release_uri, self._place = run_uri, release_uri, place
-        self._expected, self._agents = release, agents
+        self._driver, self._agents = driver, agents
         self._opened: asyncio.Future[Worker] | None = None
 
     async def work(self, shard: str, attempt: int) -> Answer:
@@ -57,7 +57,7 @@ class WorkerActor:
             worker = await self._worker()
         except Exception as e:  # whatever keeps it from opening
             return "unfit", _lack(e)
-        worker.share(index, count)
+        worker.renumber(index, count)
         return "ready", worker.progress()
 
     async def stop(self, grace: float) -> None:
@@ -72,9 +72,9 @@ class WorkerActor:
         return await self._opened
 
     async def _open(self) -> Worker:
-        if (found := version("trunchray")) != self._expected:
+        if (found := version("trunchray")) != self._driver:
             raise UsageError(
-                f"trunchray {found} is installed there, and this run is driven by {self._expected}; {SAME_IMAGE}"
+                f"trunchray {found} is installed there, and this run is driven by {self._driver}; {SAME_IMAGE}"
             )
         worker = await Worker.open(self._run_uri, self._release_uri, self._place, self._exchange)
         worker.check(self._agents)

@@ -20,7 +20,7 @@ from typing import Protocol
 from trunchray.engine import ray_connection
 from trunchray.engine.progress import NodeStanding
 from trunchray.engine.ray_seat import Seat
-from trunchray.engine.seating import Node, Seating, lacking, places
+from trunchray.engine.seating import Node, Seating, lacking, spread
 from trunchray.errors import Interrupted, UsageError
 
 NODES_EVERY = 2.0
@@ -72,7 +72,7 @@ class _Unfit:
 class Crew:
     """The seats of a run. `employ` starts a worker on a node, which is given its number, from 0.
 
-    The cluster `grows` when nodes may join it. `clock` counts seconds from anywhere, `now` from 1970.
+    The cluster `grows` when nodes may join it. `clock` counts seconds from anywhere, `wall_clock` from 1970.
     """
 
     seating: Seating
@@ -83,7 +83,7 @@ class Crew:
     """Workers are seated and missed; not when the run ends."""
     cluster: Cluster = ray_connection
     clock: Callable[[], float] = time.monotonic
-    now: Callable[[], float] = time.time
+    wall_clock: Callable[[], float] = time.time
     seats: list[Seat] = field(default_factory=list[Seat])
     _opened: int = 0
     _looked_at: float = -inf
@@ -170,10 +170,9 @@ class Crew:
         self._unfit = {name: one for name, one in self._unfit.items() if name in there and now < one.until}
         fit = [node for node in nodes if node.leaves_at is None and node.id not in self._unfit]
         held = Counter(seat.node.id for seat in self.seats if not seat.leaving and seat.state != "gone")
-        for node_id, wanted in places(fit, self.seating, held).items():
+        for node_id, wanted in spread(fit, self.seating, held).items():
             for _ in range(wanted - held[node_id]):
                 seat = self.employ(next(node for node in fit if node.id == node_id), self._opened)
-                seat.opened_at = now
                 self.seats.append(seat)
                 self._used[node_id] = seat.node
                 self._opened += 1
@@ -189,7 +188,7 @@ class Crew:
                 seat.state = "gone"
 
     def _drain(self, node: Node) -> None:
-        grace = max(0.0, min(LONGEST_GRACE, (node.leaves_at or 0) - self.now() - MARGIN))
+        grace = max(0.0, min(LONGEST_GRACE, (node.leaves_at or 0) - self.wall_clock() - MARGIN))
         for seat in self.seats:
             if seat.node.id == node.id:
                 seat.drain(grace)

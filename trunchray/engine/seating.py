@@ -56,7 +56,7 @@ class Node:
         return min(int(self.resources.get(name, 0) / amount + 1e-9) for name, amount in seating.needs.items())
 
 
-def places(nodes: Sequence[Node], seating: Seating, held: Mapping[str, int]) -> dict[str, int]:
+def spread(nodes: Sequence[Node], seating: Seating, held: Mapping[str, int]) -> dict[str, int]:
     """How many workers each node should have; those it has `held` stay while it has room, others are spread evenly."""
     room = {node.id: node.room(seating) for node in nodes}
     if seating.workers is None:
@@ -96,6 +96,6 @@ def _remedy(name: str, amount: float) -> str:
     return f"start nodes with --resources='{{\"{name}\": {amount:g}}}' or more, or change ray.resources"
 
 
-def share(shards: int, workers: int) -> int:
+def fair_share(shards: int, workers: int) -> int:
     """How many of so many shards one worker may have when all are to have the same."""
     return -(-shards // max(1, workers))

@@ -38,7 +38,7 @@ from trunchray.core.receipt import Counts, InHand, Mark, Marks, PartRef, Receipt
 from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
-from trunchray.engine.places import Places
+from trunchray.engine.semaphore import ResizableSemaphore
 from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
 from trunchray.engine.trial import TrialRunner
 from trunchray.errors import StoreError, UsageError
@@ -53,23 +53,30 @@ quarter of all processor time. What waits longer to be freed is some 10 MB.
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Which worker this is, the `index`-th (from 0) of `count`, and how it works, with `slots` evaluators at a time."""
+class WorkerConfig:
+    """How all workers of a run work, which changes nothing of what is asked."""
 
-    name: str
-    index: int = 0
-    count: int = 1
-    slots: int = 1
     require: Requirement = "none"
     """The walls without which it runs no author code."""
     cache: str | None = None
     """The store of answers that need not be asked for again."""
     observe: Observe = field(default_factory=Observe)
     """What it tells of its work, and to whom."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Which worker this is: the `index`-th (from 0) of `count`, with `slots` evaluators at a time."""
+
+    name: str
+    config: WorkerConfig = field(default_factory=WorkerConfig)
+    index: int = 0
+    count: int = 1
+    slots: int = 1
     on_ray: bool = False
     """Its process is part of a Ray cluster, whose agents export metrics."""
 
-    def share(self, permits: int) -> int:
+    def part_of(self, permits: int) -> int:
         """The part of `permits`, which all workers have together, that falls to this one; at least 1."""
         return max(1, permits // self.count + (self.index < permits % self.count))
 
@@ -92,14 +99,14 @@ class _Desk:
     runner: TrialRunner
     admission: AgentAdmission
     permits: int
-    places: Places
+    places: ResizableSemaphore
 
 
 class Worker:
     """Runs shards of one run. Everything it needs is read from the store and the environment; rows go to the store."""
 
     def __init__(self, folder: RunFolder, release: StoredRelease, place: Place, exchange: Exchange) -> None:
-        require(place.require)
+        require(place.config.require)
         spec = folder.spec()
         if spec is None:
             raise UsageError(
@@ -114,9 +121,9 @@ class Worker:
         self._shards = {shard.id: shard for shard in self._plan.shards}
         self._sandbox = EvaluatorSandbox(slots=place.slots)
         self._grader = Grader(_modules(release), self._sandbox)
-        self._telemetry = connect(place.observe, run=spec.run_id, worker=place.name, on_ray=place.on_ray)
+        self._telemetry = connect(place.config.observe, run=spec.run_id, worker=place.name, on_ray=place.on_ray)
         self._toolbox = Toolbox(_tools(release), telemetry=self._telemetry)
-        self._cache = ReplyCache.at(place.cache) if place.cache else None
+        self._cache = ReplyCache.at(place.config.cache) if place.config.cache else None
         self._desks: dict[str, _Desk] = {}
         self._admissions = Admissions(exchange)
         versions = {name: version(name) for name in ("trunchray", "deno")}
@@ -192,11 +199,11 @@ class Worker:
             if spec.name in agents and spec.mock is None:
                 build_client(spec, environ=os.environ)
 
-    def share(self, index: int, count: int) -> None:
+    def renumber(self, index: int, count: int) -> None:
         """It is now the `index`-th (from 0) of `count` workers."""
         self._place = replace(self._place, index=index, count=count)
         for desk in self._desks.values():
-            desk.places.resize(self._place.share(desk.permits))
+            desk.places.resize(self._place.part_of(desk.permits))
 
     def closed(self, shard_id: str) -> str | None:
         """Why no further trial of a shard's agent begins; None while they do."""
@@ -264,7 +271,7 @@ class Worker:
         if spec.name not in self._desks:
             replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
             client = build_client(spec, environ=os.environ, replay=replay)
-            if self._place.observe.anything:
+            if self._place.config.observe.anything:
                 client = ObservedClient(client, spec, self._telemetry)
             admission = self._admissions.of(spec)
             agent = build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
@@ -273,7 +280,7 @@ class Worker:
                 TrialRunner(agent, spec.digest, self._grader, self._place.name, telemetry=self._telemetry),
                 admission,
                 spec.pacing.max_in_flight,
-                Places(self._place.share(spec.pacing.max_in_flight)),
+                ResizableSemaphore(self._place.part_of(spec.pacing.max_in_flight)),
             )
         return self._desks[spec.name]
 

@@ -1,4 +1,4 @@
-"""How many trials of an agent a worker has in memory at a time, when that number may change."""
+"""A semaphore whose number of places may change while it is in use."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import deque
 from types import TracebackType
 
 
-class Places:
-    """A semaphore that can be resized; fewer places let those who have one finish."""
+class ResizableSemaphore:
+    """At most `count` at a time; fewer places let those who have one finish."""
 
     def __init__(self, count: int) -> None:
         self._free = self._count = count
