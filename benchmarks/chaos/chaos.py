@@ -26,7 +26,7 @@ from question import Question, answer
 from weather import Weather
 
 from support.provider import CountingProvider
-from support.s3 import BUCKET, KEY, SECRET, S3Server
+from support.s3 import BUCKET, KEY, SECRET, S3Server, environment
 from support.s3_faults import FaultyStore
 
 
@@ -107,14 +107,7 @@ def use_store(url: str) -> None:
     """Make everything that is started from now on find S3 there."""
     for name in [name for name in os.environ if name.startswith("AWS_")]:
         del os.environ[name]
-    os.environ |= {
-        "AWS_ENDPOINT_URL": url,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_EC2_METADATA_DISABLED": "true",
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-    }
+    os.environ |= environment(url)
 
 
 def _suffer(scene: Scene, options: argparse.Namespace, seed: int, turn: int, left: float, totals: Counter[str]) -> bool:

@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests"))
 from measure import result, table
 from subject import carry_out, echo, make_release, question
 
-from support.s3 import BUCKET, KEY, SECRET, S3Server
+from support.s3 import BUCKET, KEY, SECRET, S3Server, environment
 from support.s3_faults import Asked, FaultyStore
 from trunchray.engine.local import LocalPool
 
@@ -53,9 +53,8 @@ def main() -> None:
     parser.add_argument("--shards", type=int, nargs=2, default=(2, 10), help="of each model, in two runs")
     options = parser.parse_args()
     sizes = [MODELS * SHARD * shards for shards in options.shards]
-    os.environ |= {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_EC2_METADATA_DISABLED": "true"}
     with S3Server() as server, FaultyStore(KEY, SECRET, upstream=server.url) as store:
-        os.environ["AWS_ENDPOINT_URL"] = store.url
+        os.environ |= environment(store.url)
         small, large = (ask(store, trials) for trials in sizes)
     for command in small:
         show(command, sizes, small[command], large[command])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from support.ray_nodes import RayNodes
-from support.s3 import BUCKET, KEY, SECRET, Bucket, S3Server, weed
+from support.s3 import BUCKET, KEY, SECRET, Bucket, S3Server, environment, weed
 from support.s3_faults import FaultyStore
 
 
@@ -22,12 +22,8 @@ def faulty_store() -> Iterator[FaultyStore]:
     with FaultyStore(KEY, SECRET) as proxy, pytest.MonkeyPatch.context() as patch:
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             patch.delenv(name)
-        patch.setenv("AWS_ENDPOINT_URL", proxy.url)
-        patch.setenv("AWS_ACCESS_KEY_ID", KEY)
-        patch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-        patch.setenv("AWS_CONFIG_FILE", os.devnull)
-        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+        for name, value in environment(proxy.url).items():
+            patch.setenv(name, value)
         yield proxy
 
 

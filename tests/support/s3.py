@@ -95,6 +95,18 @@ class S3Server:
         return True
 
 
+def environment(url: str) -> dict[str, str]:
+    """What makes processes find the store at `url` as its owner, where no other variable begins with AWS_."""
+    return {
+        "AWS_ENDPOINT_URL": url,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    }
+
+
 def weed() -> Path | None:
     """The server's program, when it is installed."""
     beside = Path(sys.executable).parent / "weed"
