@@ -21,7 +21,7 @@ from trunchray.engine.seating import Seating
 from trunchray.errors import UsageError
 
 TRIALS, IN_FLIGHT = 240, 12
-SLOW, FAST = 4.0, 0.1
+SLOW, FAST = 2.0, 0.1
 """Seconds that answers take: while a test waits for a node to be at work, and afterwards."""
 
 
@@ -73,7 +73,8 @@ def test_a_node_that_drains_takes_nothing_with_it(ray_nodes: RayNodes, tmp_path:
     release, watcher = make_release(tmp_path, TRIALS), Watcher()
     with CountingProvider(latency=SLOW) as provider, ThreadPoolExecutor() as threads:
         spec = question(release, [model(provider)], shard_size=8)
-        run = threads.submit(drive, spec, release, tmp_path / "ray", pool="ray", observer=watcher)
+        options: dict[str, Any] = {"pool": "ray", "seating": Seating()}
+        run = threads.submit(drive, spec, release, tmp_path / "ray", observer=watcher, **options)
         place = leaving.node_ip_address
         watcher.wait(run, lambda: len(watcher.nodes) == 2 and watcher.nodes[place].shards)
         ray_nodes.drain(leaving, 60)
