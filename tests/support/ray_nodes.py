@@ -29,6 +29,10 @@ NETWORK = f"127.0.{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]}"
 """Each process that runs tests has one, so that their clusters do not meet."""
 
 
+HEAD = f"{NETWORK}.2"
+"""Where the head is."""
+
+
 class RayNodes:
     """The cluster, and this process as its driver."""
 
@@ -41,7 +45,7 @@ class RayNodes:
         from trunchray.engine.cluster import ray  # reads the environment
 
         self._ray: Any = ray
-        head = {"node_ip_address": f"{NETWORK}.2", "num_cpus": 2, "include_dashboard": False}
+        head = {"node_ip_address": HEAD, "num_cpus": 2, "include_dashboard": False}
         self._cluster: Any = Cluster()
         self._start(**head)
         self._added: list[Any] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from support.provider import CountingProvider
-from support.ray_nodes import RayNodes
+from support.ray_nodes import HEAD, RayNodes
 from support.releases import make_release
 from support.runs import Onlooker, drive, question, rows, unmeasured
 from trunchray.core.agent import ModelAgent, Pacing
@@ -84,7 +85,7 @@ def test_a_node_that_drains_takes_nothing_with_it(ray_nodes: RayNodes, tmp_path:
         assert report.complete
         assert provider.answered.total() == TRIALS, "an answer was paid for twice"
         drive(spec, release, tmp_path / "local")
-    assert watcher.ever == {"127.0.0.2", place}
+    assert watcher.ever == {HEAD, place}
     assert any(node.draining for snapshot in watcher.snapshots for node in snapshot.nodes)
     assert f"node {place} is about to leave: its workers store what they have and end" in watcher.notes
     assert watcher.warnings == []
@@ -112,8 +113,7 @@ def test_workers_follow_the_nodes_that_have_what_they_take(ray_nodes: RayNodes, 
     assert watcher.ever == {first.node_ip_address, second.node_ip_address}
     assert f"node {first.node_ip_address} is gone; what its workers had in hand is run elsewhere" in watcher.warnings
     counted_once(tmp_path / "test")
-    # What the lost worker had asked is asked again; and what was answered but not yet stored, five seconds' worth.
-    assert provider.answered.total() <= TRIALS + IN_FLIGHT + IN_FLIGHT / FAST * 5
+    assert max(provider.answered.values()) <= 2, "one loss repeated a trial twice"
 
 
 def test_a_node_that_cannot_work_is_named_and_left_out(ray_nodes: RayNodes, tmp_path: Path):
@@ -128,7 +128,9 @@ def test_a_node_that_cannot_work_is_named_and_left_out(ray_nodes: RayNodes, tmp_
             f"node {without.node_ip_address} gets no work"
         ]
         assert "set the environment variable TRUNCHRAY_TEST_KEY where the workers run" in watcher.warnings[0]
-        assert watcher.ever == {"127.0.0.2"}
+        assert watcher.ever == {HEAD}
         nobody = question(release, [model(provider, api_key_env="TRUNCHRAY_NO_KEY")], shard_size=4, run_id="none")
-        with pytest.raises(UsageError, match=r"no node of the cluster can do the work: nodes 127\.0\.0\.2, .*NO_KEY"):
+        with pytest.raises(
+            UsageError, match=rf"no node of the cluster can do the work: nodes {re.escape(HEAD)}, .*NO_KEY"
+        ):
             drive(nobody, release, tmp_path, **options)
