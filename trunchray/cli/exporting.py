@@ -54,6 +54,8 @@ def export(
     """
     from trunchray.engine.rows import open_rows
 
+    if private and to not in _ENDINGS:
+        raise UsageError(f"--show-private: rows as {to} hold no expected answers; leave it out")
     output = Output(as_json=json)
     rows = open_rows(run, model or ())
     if out is not None:

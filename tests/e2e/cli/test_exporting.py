@@ -65,6 +65,7 @@ def test_what_cannot_be_exported_is_refused(run: str, here: Path, trunchray: Com
     assert "did you mean" in trunchray.refused("export", run, "--to", "csv", "-o", "a.csv", "--model", "xx")
     assert "--out, a file" in trunchray.refused("export", run, "--to", "parquet")
     assert "--out, a folder" in trunchray.refused("export", run, "--to", "inspect")
+    assert "no expected answers" in trunchray.refused("export", run, "--to", "csv", "--show-private")
     assert "name a file in it" in trunchray.refused("export", run, "--to", "csv", "-o", str(here))
 
 
