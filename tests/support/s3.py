@@ -10,12 +10,14 @@ import subprocess
 import sys
 import tempfile
 import threading
-import urllib.error
-import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.session import get_session
 
 from support.s3_faults import FaultyStore
 from trunchray.adapters import store
@@ -56,6 +58,14 @@ class S3Server:
         self._folder = Path(tempfile.mkdtemp(prefix="trunchray-s3-"))
         ports = _free_ports(5)
         self.url = f"http://127.0.0.1:{ports[0]}"
+        self._client: Any = get_session().create_client(
+            "s3",
+            region_name="us-east-1",
+            endpoint_url=self.url,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+            config=Config(connect_timeout=5, read_timeout=5, retries={"total_max_attempts": 1}),
+        )
         identities = self._folder / "identities.json"
         identities.write_text(json.dumps({"identities": _identities()}), encoding="utf-8")
         self._log = (self._folder / "log").open("wb")
@@ -84,13 +94,10 @@ class S3Server:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _answers(self) -> bool:
-        """Anonymous requests are refused once the bucket and the identities are there."""
+        """Whether it takes something: it answers before it has users, and refuses them before it has a bucket."""
         try:
-            urllib.request.urlopen(f"{self.url}/{BUCKET}", timeout=5).close()
-        except urllib.error.HTTPError as e:
-            with e:
-                return e.code == 403
-        except OSError:
+            self._client.put_object(Bucket=BUCKET, Key="ready", Body=b"")
+        except (ClientError, BotoCoreError):
             return False
         return True
 

@@ -289,11 +289,13 @@ class Admissions:
             admission.shut()
 
     async def close(self) -> None:
-        """Stop asking."""
+        """Stop asking, and tell a last time what has happened: what is taken to be in flight counts as spent."""
         if self._loop:
             self._loop.cancel()
             # What broke it was told to those who waited.
             await asyncio.gather(self._loop, return_exceptions=True)
+            with suppress(Exception):
+                await self._exchange({name: admission.demand() for name, admission in self._admissions.items()})
 
     async def _ask(self) -> None:
         try:

@@ -52,6 +52,9 @@ class Watcher(Onlooker):
         """As they were last."""
         return {node.node: node for node in self.snapshots[-1].nodes} if self.snapshots else {}
 
+    def has_work(self, node: str) -> bool:
+        return node in self.nodes and self.nodes[node].shards > 0
+
     @property
     def ever(self) -> set[str]:
         """All nodes that had workers."""
@@ -77,7 +80,7 @@ def test_a_node_that_drains_takes_nothing_with_it(ray_nodes: RayNodes, tmp_path:
         options: dict[str, Any] = {"pool": "ray", "seating": Seating()}
         run = threads.submit(drive, spec, release, tmp_path / "ray", observer=watcher, **options)
         place = leaving.node_ip_address
-        watcher.wait(run, lambda: len(watcher.nodes) == 2 and watcher.nodes[place].shards)
+        watcher.wait(run, lambda: len(watcher.nodes) == 2 and watcher.has_work(place))
         ray_nodes.drain(leaving, 60)
         provider.latency = FAST
         watcher.wait(run, lambda: place not in watcher.nodes)
@@ -102,9 +105,9 @@ def test_workers_follow_the_nodes_that_have_what_they_take(ray_nodes: RayNodes, 
         run = threads.submit(drive, spec, release, tmp_path, observer=watcher, **options)
         watcher.wait(run, lambda: any("takes 1 'eval'" in note for note in watcher.notes))
         first = ray_nodes.add(eval=1)
-        watcher.wait(run, lambda: first.node_ip_address in watcher.nodes)
+        watcher.wait(run, lambda: watcher.has_work(first.node_ip_address))
         second = ray_nodes.add(eval=1)
-        watcher.wait(run, lambda: watcher.nodes.get(second.node_ip_address, NodeStanding(node="", workers=0)).shards)
+        watcher.wait(run, lambda: watcher.has_work(second.node_ip_address))
         ray_nodes.kill(first)
         provider.latency = FAST
         report = run.result()
