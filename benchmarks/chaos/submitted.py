@@ -1,6 +1,7 @@
 """Hands a run to a cluster as people do, kills its workers and then the whole cluster, and submits it to another one.
 
-All the while `trunchray status --watch` looks on from a process that knows nothing but the store.
+All the while `trunchray status --watch` looks on from a process that knows nothing but the store; it ends with 3 when
+nobody drives the run any more, and another one with 0 when the run is complete.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class Watcher:
     """`status --watch` in a process of its own."""
 
     def __init__(self, run: str, folder: Path) -> None:
+        folder.mkdir(exist_ok=True)
         self._out = folder / "watched.jsonl"
         with self._out.open("wb") as out:
             argv = [*CLI, "status", run, "--watch", "--json"]
@@ -142,9 +144,11 @@ def _run(options: argparse.Namespace) -> int:
         print(subprocess.run([*CLI, "status", run], capture_output=True, text=True, check=False).stdout, flush=True)
         with Cluster(2, options.nodes, folder) as second:
             submit(config, second)
+            wait_for(lambda: state(run) == "running", "a driver is at work")
+            ended, watcher = watcher, Watcher(run, folder / "again")
             harass(watcher, question.trials, options.kill_every, chance, toll)
             wait_for(lambda: watcher.process.poll() is not None, "the watcher sees that the run is complete")
-        return _proven(question, run, undisturbed, toll, provider, watcher)
+        return _proven(question, run, undisturbed, toll, provider, [ended, watcher])
 
 
 def _proven(
@@ -153,20 +157,21 @@ def _proven(
     undisturbed: tuple[list[dict[str, Any]], object],
     toll: Toll,
     provider: CountingProvider,
-    watcher: Watcher,
+    watchers: list[Watcher],
 ) -> int:
     told = subprocess.run([*CLI, "report", run, "--json"], capture_output=True, text=True, check=True)
     toll.answer = told.stdout
     problems = list(proof.wrong(question, run, undisturbed, toll))
-    asked, allowed = proof.calls(question, provider, toll)
+    asked, (bound, allowed) = provider.asked.total(), proof.calls(question, provider.latency, toll)
     if asked > allowed:
         problems.append(f"the provider was asked {asked:,} times, and {allowed:,} were allowed")
-    states = [line["state"] for line in watcher.seen()]
+    states = [line["state"] for watcher in watchers for line in watcher.seen()]
     changes = [state for place, state in enumerate(states) if place == 0 or states[place - 1] != state]
+    codes = " and ".join(str(watcher.process.returncode) for watcher in watchers)
     print(
-        f"{'FAILED' if problems else 'ok'}: {question.trials:,} trials counted once, {asked:,} calls of {allowed:,} "
-        f"allowed; {dict(toll.blows)}\nthe watcher saw {len(states)} states ({' → '.join(changes)}) and ended with "
-        f"{watcher.process.returncode}",
+        f"{'FAILED' if problems else 'ok'}: {question.trials:,} trials counted once, {asked:,} calls, {bound:,} if a "
+        f"loss costs what is in flight; {dict(toll.blows)}\n"
+        f"the watchers saw {len(states)} states ({' → '.join(changes)}) and ended with {codes}",
         flush=True,
     )
     for problem in problems:
@@ -202,6 +207,12 @@ def harass(watcher: Watcher, until: float, every: float, chance: random.Random, 
             due = time.monotonic() + every
             if workers := processes.named(WORKERS):
                 toll.blows["worker"] += processes.kill([chance.choice(workers)])
+
+
+def state(run: str) -> str:
+    """What `status` says of it."""
+    told = subprocess.run([*CLI, "status", run, "--json"], capture_output=True, text=True, check=True)
+    return json.loads(told.stdout)["state"]
 
 
 def rows_of(status: dict[str, Any]) -> int:
