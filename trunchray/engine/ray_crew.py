@@ -107,8 +107,9 @@ class Crew:
             self._looked_at = now
             self._look_at_nodes(self.cluster.nodes(), now)
         counted = [seat for seat in self.seats if self._counts(seat, now)]
+        numbers = {seat: number for number, seat in enumerate(counted)}
         for seat in self.seats:
-            index = counted.index(seat) if seat in counted else len(counted)
+            index = numbers.get(seat, len(counted))
             seat.look(index, max(index + 1, len(counted)), now)
             if seat.lacks is not None:
                 self._leave_out(seat, now)
