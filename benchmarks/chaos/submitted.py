@@ -191,7 +191,7 @@ def submit(config: Path, cluster: Cluster) -> None:
         )
         if told.returncode == 0:
             print(told.stdout, flush=True)
-        elif "nobody answers" not in told.stderr:
+        elif "nobody answers" not in told.stderr and "does not answer" not in told.stderr:
             raise SystemExit(f"submit: {told.stdout}{told.stderr}")
         return told.returncode == 0
 

@@ -19,6 +19,7 @@ from urllib.request import urlopen
 import pytest
 
 from support.layers import LAYERS
+from trunchray.adapters import parts
 from trunchray.core.agent import Limits
 from trunchray.frontends.agents import build_agents
 from trunchray.frontends.benchmark.compiler import compile_to
@@ -27,7 +28,9 @@ from trunchray.frontends.run_config import read_run_config
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS: list[tuple[str, str]] = re.findall(r"^```(\w+)\n(.*?)^```", README, flags=re.M | re.S)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", flags=re.M | re.S)
+BLOCKS: list[tuple[str, str]] = BLOCK.findall(README)
+RESULTS = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
 SCRIPTS = sysconfig.get_path("scripts")
 
 
@@ -97,6 +100,33 @@ def test_the_result_can_be_read(quickstart: tuple[Path, str]):
     assert {"parts", "commits", "report"} <= {path.name for path in (checkout / "runs" / "quickstart").iterdir()}
 
 
+def python(code: str, folder: Path) -> str:
+    done = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{code}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def test_rows_can_be_read_with_what_people_have(quickstart: tuple[Path, str]):
+    """What the README and the guide to results do with DuckDB, pandas and polars gives the figures of the report."""
+    checkout, _ = quickstart
+    assert re.search(r"good\D+1\.0\D.*mixed\D+0\.634", python(block("python", "duckdb"), checkout), flags=re.S)
+    duckdb, pandas, polars = (python(code, checkout) for _, code in BLOCK.findall(RESULTS))
+    assert re.search(r"mixed\W+shopping\W+200\W+0\.635", duckdb)
+    assert "return-window" in pandas or "shopping" in pandas
+    assert re.search(r"mixed\W+0\.634615", polars)
+
+
+def test_the_guide_to_results_names_every_column():
+    """The table of columns is the schema of result rows, in its order."""
+    named = [
+        name
+        for line in RESULTS.splitlines()
+        if line.startswith("| `")
+        for name in re.findall(r"`(\w+)`", line.split("|")[1])
+    ]
+    assert sorted(named) == sorted(parts.SCHEMA.names)
+
+
 def test_a_new_benchmark_runs(tmp_path: Path):
     """What `init` writes compiles and runs; the README's eval compiles beside it, and its config is understood."""
     shell(block("sh", "trunchray init"), tmp_path)
@@ -142,5 +172,5 @@ def test_the_gate_runs_the_test_command():
 
 def test_no_block_is_left_out():
     """Every block of the README is one of those that are run above."""
-    assert len(BLOCKS) == 9
-    assert README.count("\n") <= 150
+    assert len(BLOCKS) == 10
+    assert README.count("\n") <= 160
