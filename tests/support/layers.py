@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-LAYERS = ["errors", "core", "adapters", "agents evaluators", "engine", "frontends", "cli"]
+LAYERS = ["errors", "core", "adapters pages", "agents evaluators", "engine", "frontends", "cli"]

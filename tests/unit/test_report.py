@@ -21,6 +21,7 @@ from trunchray.core.run import RunSpec
 from trunchray.core.stats import wilson
 from trunchray.core.tally import Tally
 from trunchray.errors import StoreError
+from trunchray.pages.report.page import report_page
 
 PASS = CountedRow(
     agent="m",
@@ -214,6 +215,7 @@ def test_the_order_of_rows_changes_no_byte(pair: tuple[list[CountedRow], list[Co
     one, other = (report(*rows, plan=plan) for rows in pair)
     assert one.to_json() == other.to_json()
     assert report_markdown(one) == report_markdown(other)
+    assert report_page(one) == report_page(other)
 
 
 def test_summary_has_the_keys_that_others_read() -> None:

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
@@ -231,7 +232,8 @@ def span(table: Rows) -> tuple[datetime, datetime] | None:
     """When the first of the rows began and the last one ended; None when there is no row."""
     if not table.num_rows:
         return None
-    return min(table.column("started_at").to_pylist()), max(table.column("ended_at").to_pylist())
+    started, ended = (pc.call_function("min_max", [table.column(name)]).as_py() for name in ("started_at", "ended_at"))
+    return started["min"], ended["max"]
 
 
 class ResultsFile:

@@ -163,7 +163,7 @@ def _show(output: Output, outcome: Report, run_uri: str) -> None:
         from trunchray.cli.tables import show_report
 
         show_report(console, outcome)
-        console.print(f"report  {run_uri}/report/report.md")
+        console.print(f"report  {run_uri}/report/report.html")
 
     output.result(value, show)
 

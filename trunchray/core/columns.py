@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,3 +117,30 @@ class Shared:
     def _listed(self, chosen: NDArray[np.bool_], limit: int | None) -> CaseList:
         places = self.places[chosen]
         return CaseList(count=len(places), cases=tuple(self.order.cases[place] for place in places[:limit].tolist()))
+
+
+def most_disputed(columns: Sequence[Column], limit: int) -> list[int]:
+    """The places at which the columns differ most, most first: in how often they pass, then in their scores.
+
+    Where they differ equally, first where more of them have a verdict, then by id. Never where they agree.
+    """
+    passes, scores = _spread(columns, "passes"), _spread(columns, "scores")
+    graded = np.sum([column.attempts > 0 for column in columns], axis=0)
+    places = np.flatnonzero((passes > 0) | (scores > 0))
+    most_first = np.lexsort((-graded[places], -scores[places], -passes[places]))
+    return places[most_first[:limit]].tolist()
+
+
+def _spread(columns: Sequence[Column], figure: Literal["passes", "scores"]) -> Floats:
+    """The variance at each case of a figure over the columns that have a verdict there; 0 where none has.
+
+    It is rounded, because sums of the same numbers in another order may differ in their last digits.
+    """
+    graded, total, squares = (np.zeros(len(columns[0].attempts)) for _ in range(3))
+    for column in columns:
+        values = np.where(column.attempts > 0, getattr(column, figure), 0)
+        graded += column.attempts > 0
+        total += values
+        squares += values**2
+    graded = np.maximum(graded, 1)
+    return np.round(squares / graded - (total / graded) ** 2, 9)

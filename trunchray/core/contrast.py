@@ -50,6 +50,11 @@ class Effect(Frozen):
     detectable: float | None = None
     """The smallest difference that as many such cases show in 4 of 5 repetitions."""
 
+    @property
+    def reliable(self) -> bool:
+        """Whether it is a difference to rely on: below 0.05 after the adjustment."""
+        return self.p_adjusted is not None and self.p_adjusted < 0.05
+
 
 class CaseList(Frozen):
     """How many cases there are, and their ids, or the first of them."""

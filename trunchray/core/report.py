@@ -6,9 +6,11 @@ import json
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal, Self
 
 from trunchray.core.contrast import ModelPair
+from trunchray.core.dispute import Dispute
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
 from trunchray.core.trial import Outcome
@@ -184,6 +186,10 @@ class Report(Frozen):
     title: str
     attempts: int
     complete: bool
+    started_at: datetime | None = None
+    """When the first counted trial began, UTC; None when no trial is counted, or nobody asked."""
+    ended_at: datetime | None = None
+    """When the last one ended."""
     planned: int
     passed: int
     failed: int
@@ -194,6 +200,8 @@ class Report(Frozen):
     models: tuple[ModelReport, ...]
     comparisons: tuple[ModelPair, ...] = ()
     """Every two models, the later one against the earlier one, in the order of `models`."""
+    disputes: tuple[Dispute, ...] = ()
+    """The cases on which the models differ most, most first; not all of them."""
 
     def to_json(self) -> bytes:
         """The content of `summary.json`: the same bytes for the same counted rows."""

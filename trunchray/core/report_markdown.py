@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trunchray.core.contrast import ModelPair
-from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text
+from trunchray.core.facts import facts
+from trunchray.core.legend import legend
+from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text, whole_text
 from trunchray.core.report import Figures, ModelReport, Report
 from trunchray.core.wording import coverage, percent, share_range
 
@@ -13,20 +15,6 @@ _HEADERS = (
     *("Pass rate", "95 % interval", "Mean score", "Passed", "Failed", "Error", "Not run", "Coverage"),
     *("Tokens in / out", "Cost (USD)", "p50 / p95 (s)"),
 )
-
-_LEGEND = """\
-- The pass rate and the mean score are over graded trials; errors and trials that did not run count neither way, so \
-read them together with coverage.
-- A 95 % interval holds the model's true rate on cases like these 95 times in 100: two models whose intervals overlap \
-may not differ. ± is one standard error, clustered by eval when there are several."""
-
-_BOUNDS = "- Bounds: what the pass rate would have been, had every error been a fail, or a pass."
-
-_PAIRS = """\
-- Between models: the second minus the first on the cases that both have a verdict on, with its 95 % interval. p says \
-how often two equal models would differ as far; adjusted, it allows for all pairs in the table (Holm), so that below \
-0.05 is a difference to rely on. Fixed are cases that every attempt of the second passed and not of the first, broke \
-the other way round. Detectable is the smallest difference that as many such cases would show in 4 of 5 repetitions."""
 
 _ROWS = """\
 - Each trial is a row of `results.parquet`, beside this page. These are the ones that did not pass:
@@ -46,14 +34,8 @@ def report_markdown(report: Report) -> str:
     if report.comparisons:
         sections.append(_comparisons(report.comparisons))
     sections += [_model(model) for model in report.models]
-    legend = [
-        _LEGEND,
-        *(f"- Note: {note}." for note in report.notes),
-        *([_BOUNDS] if any(model.error for model in report.models) else []),
-        *([_PAIRS] if report.comparisons else []),
-        _ROWS,
-    ]
-    return "\n\n".join([*sections, "## How to read this", "\n".join(legend)]) + "\n"
+    reading = [*(f"- {sentence}" for sentence in legend(report)), _ROWS]
+    return "\n\n".join([*sections, "## How to read this", "\n".join(reading)]) + "\n"
 
 
 def _headline(report: Report) -> str:
@@ -111,24 +93,8 @@ def _model(model: ModelReport) -> str:
 
 
 def _facts(model: ModelReport) -> str:
-    facts = [f"`{model.model}`, agent `{model.agent_digest[:12]}`"]
-    if model.not_run:
-        facts.append(f"{model.not_run:,} trials not run: {text(model.not_run_reason or '')}")
-    if model.bounds and model.error:
-        bounds = model.bounds
-        facts.append(f"bounds {percent(bounds.errors_failed)} to {percent(bounds.errors_passed)}")
-    if model.none_failed_below is not None:
-        facts.append(f"nothing failed, so the rate of failures is below {model.none_failed_below:.1%} (rule of three)")
-    if model.none_passed_below is not None:
-        facts.append(f"nothing passed, so the pass rate is below {model.none_passed_below:.1%} (rule of three)")
-    if model.finish_reasons:
-        facts.append(
-            "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
-        )
-    facts.append(f"tool calls: {model.tool_calls:,}")
-    if model.cache_hits:
-        facts.append(f"cache hits: {model.cache_hits:,}, which saved {model.saved_tokens:,} tokens")
-    return "; ".join(facts) + "."
+    said = [f"`{model.model}`, agent `{model.agent_digest[:12]}`", *map(whole_text, facts(model))]
+    return "; ".join(said) + "."
 
 
 def _cells(figures: Figures) -> tuple[str, ...]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from itertools import combinations
 
 from trunchray.core.contrast import SHOWN, ModelPair, few_clusters, with_adjusted
+from trunchray.core.dispute import Dispute, Finding
 from trunchray.core.figures import figures
 from trunchray.core.group import CaseTotal, Group
 from trunchray.core.report import CountedRow, EvalReport, ModelReport, Planned, PlannedModel, Report
@@ -23,6 +25,8 @@ class Tally:
         self._planned = planned
         self._groups = {(model.name, eval_id): Group() for model in planned.models for eval_id in model.trials}
         self._numbers: dict[str, int] = {}
+        self._began: datetime | None = None
+        self._ended: datetime | None = None
 
     def add(self, row: CountedRow) -> None:
         """Count one row.
@@ -38,17 +42,25 @@ class Tally:
             )
         group.add(row, self._numbers.setdefault(row.case_id, len(self._numbers)))
 
+    def during(self, began: datetime, ended: datetime) -> None:
+        """Note when some of the rows were made, UTC; the report tells the whole span."""
+        self._began = min(self._began or began, began)
+        self._ended = max(self._ended or ended, ended)
+
     def report(self, closed: Mapping[str, str] | None = None, *, otherwise: str = NOT_REACHED) -> Report:
         """The report so far; `closed` says by model name why trials are missing, `otherwise` says it of the others."""
         planned, reasons = self._planned, closed or {}
         models = tuple(self.model(model, reasons.get(model.name, otherwise)) for model in planned.models)
         not_run = sum(model.not_run for model in models)
+        pairs, disputes = self._between_models()
         return Report(
             run=planned.run,
             release_digest=planned.release_digest,
             title=planned.title,
             attempts=planned.attempts,
             complete=not_run == 0,
+            started_at=self._began,
+            ended_at=self._ended,
             planned=sum(model.planned for model in models),
             passed=sum(model.passed for model in models),
             failed=sum(model.failed for model in models),
@@ -56,7 +68,8 @@ class Tally:
             not_run=not_run,
             notes=self._notes(),
             models=models,
-            comparisons=self._comparisons(),
+            comparisons=pairs,
+            disputes=disputes,
         )
 
     def sheet(self, model: PlannedModel, evals: Mapping[str, str] | None = None) -> Sheet:
@@ -76,12 +89,12 @@ class Tally:
             known |= dict.fromkeys(found, eval_id)
         return Sheet(known if evals is None else evals, totals, errors)
 
-    def _comparisons(self) -> tuple[ModelPair, ...]:
-        """Every two models on the cases that both were graded on."""
+    def _between_models(self) -> tuple[tuple[ModelPair, ...], tuple[Dispute, ...]]:
+        """Every two models on the cases that both were graded on, and the cases on which all differ most."""
         planned = self._planned
         if len(planned.models) < 2:
-            return ()
-        from trunchray.core.columns import Column, Order, Shared  # noqa: PLC0415 - NumPy and SciPy take a second
+            return (), ()
+        from trunchray.core.columns import Column, Order, Shared, most_disputed  # noqa: PLC0415 - NumPy and SciPy take a second
 
         sheets = [self.sheet(model) for model in planned.models]
         order = Order.of({case: eval_id for sheet in sheets for case, eval_id in sheet.evals.items()})
@@ -93,7 +106,15 @@ class Tally:
             left_out = sum(one.trials.values()) // planned.attempts - both.cases
             found = both.contrast(left_out=left_out, clusters=clusters, limit=SHOWN)
             pairs.append(ModelPair(first=one.name, second=other.name, **dict(found)))
-        return tuple(with_adjusted(pairs))
+        disputed = most_disputed([column for _, column in columns], SHOWN)
+        disputes = tuple(self._dispute(order.cases[place], sheets) for place in disputed)
+        return tuple(with_adjusted(pairs)), disputes
+
+    def _dispute(self, case: str, sheets: Sequence[Sheet]) -> Dispute:
+        names = [model.name for model in self._planned.models]
+        findings = [_finding(name, case, sheet) for name, sheet in zip(names, sheets, strict=True)]
+        eval_id = next(sheet.evals[case] for sheet in sheets if case in sheet.evals)
+        return Dispute(case_id=case, eval_id=eval_id, findings=tuple(findings))
 
     def _notes(self) -> tuple[str, ...]:
         """A warning when figures over all evals stand on few clusters."""
@@ -120,3 +141,14 @@ class Tally:
             evals=evals,
             **dict(total),
         )
+
+
+def _finding(model: str, case: str, sheet: Sheet) -> Finding:
+    total = sheet.totals.get(case)
+    return Finding(
+        model=model,
+        graded=total.attempts if total else 0,
+        passed=total.passed if total else 0,
+        score=total.score / total.attempts if total else None,
+        errors=sheet.errors.get(case, 0),
+    )

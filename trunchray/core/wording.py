@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trunchray.core.report import Figures
+from trunchray.core.report import Figures, Report
 
 
 def percent(share: float | None) -> str:
@@ -30,7 +30,7 @@ def chance(p: float | None) -> str:
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def coverage(figures: Figures) -> str:
+def coverage(figures: Figures | Report) -> str:
     """In percent, rounded down: only a whole one is 100%."""
     graded = figures.passed + figures.failed
     if graded == figures.planned:

@@ -16,6 +16,7 @@ from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import report_markdown
 from trunchray.core.tally import NOT_REACHED, Tally
 from trunchray.errors import Interrupted, StoreError
+from trunchray.pages.report.page import report_page
 
 READERS = 8
 """Shards whose parts are fetched at a time, and at most held."""
@@ -57,6 +58,8 @@ def aggregate(
                 if bad:
                     damaged[shard.id] = bad
                 results.add(rows)
+                if span := parts.span(rows):
+                    tally.during(*span)
                 for row in parts.counted(rows):
                     tally.add(row)
         folder.write_report("results.parquet", path)
@@ -99,6 +102,7 @@ def publish(report: Report, folder: RunFolder) -> Report:
     """Store what people and other tools read."""
     folder.write_report("summary.json", report.to_json())
     folder.write_report("report.md", report_markdown(report).encode())
+    folder.write_report("report.html", report_page(report))
     return report
 
 

@@ -141,7 +141,7 @@ def test_runs_on_a_cluster(head: Head, s3: Bucket, tmp_path: Path):
     """Submitted, listed, followed to the end: complete. Stopped in the middle: what is finished counts, it goes on."""
     small = submit(head, tmp_path, s3, "small", 24)
     followed = trunchray(head, "logs", small["id"], "--follow").stdout
-    assert f"{s3.uri}/runs/small/report/report.md" in followed
+    assert f"{s3.uri}/runs/small/report/report.html" in followed
     (listed,) = json.loads(trunchray(head, "jobs", "--json").stdout)["jobs"]
     assert (listed["id"], listed["run"], listed["status"], listed["exit_code"]) == (
         *("small-1", f"{s3.uri}/runs/small", "succeeded", 0),

@@ -187,12 +187,13 @@ def wait_for_part(run: Path, driver: subprocess.Popen[bytes], parts: int) -> Non
 
 
 def without_measured(summary: bytes) -> object:
-    """A summary without its latencies, the only figures in it that are measured."""
+    """A summary without its times, the only figures in it that are measured."""
+    measured = {"latency", "run", "uri", "started_at", "ended_at"}
 
     def strip(value: object) -> object:
         match value:
             case dict():
-                return {key: strip(item) for key, item in value.items() if key not in ("latency", "run", "uri")}
+                return {key: strip(item) for key, item in value.items() if key not in measured}
             case list():
                 return [strip(item) for item in value]
             case _:

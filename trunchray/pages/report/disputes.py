@@ -1,0 +1,61 @@
+"""The cases on which models differ most."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from trunchray.core.dispute import Dispute, Finding
+from trunchray.pages.html import Html, joined, tag
+from trunchray.pages.report.section import Section, paragraph
+from trunchray.pages.report.standing import Standing
+from trunchray.pages.tables import NONE, count, number, table, words
+
+
+def disputes(found: Sequence[Dispute], standings: Sequence[Standing]) -> Section:
+    title = "Cases on which models differ"
+    if not found:
+        return Section("cases", title, paragraph("There is none: models agree wherever two of them have a verdict."))
+    said = paragraph(
+        f"These {len(found)} divide the models most evenly; open one for the verdicts. "
+        "For the answers, give the command that stands there; RUN is the folder or URI of the run."
+        if len(found) > 1
+        else "The verdicts, and the command that shows the answers; RUN is the folder or URI of the run."
+    )
+    panels = [_panel(place, dispute, standings) for place, dispute in enumerate(found, 1)]
+    return Section("cases", title, joined((said, *panels)))
+
+
+def _panel(place: int, dispute: Dispute, standings: Sequence[Standing]) -> Html:
+    """The verdicts on one case; a link can name it by its place in the list, from 1."""
+    by_model = {finding.model: finding for finding in dispute.findings}
+    rows = [_row(standing, by_model[standing.name]) for standing in standings]
+    headings = ("Model", "Verdict", "Passed", "Graded", "Mean score", "Errors")
+    summary = tag("summary", tag("code", dispute.case_id), " ", tag("span", _said(dispute), class_="aside"))
+    command = tag("code", f"trunchray view RUN --case {shlex.quote(dispute.case_id)}")
+    link = tag("a", "link to this case", href=f"#case-{place}")
+    shown = table(f"Verdicts on {dispute.case_id}", headings, rows)
+    return tag("details", summary, paragraph(command, " · ", link), shown, id=f"case-{place}")
+
+
+def _said(dispute: Dispute) -> str:
+    graded = [finding for finding in dispute.findings if finding.graded]
+    passed = sum(finding.passed == finding.graded for finding in graded)
+    if 0 < passed < len(graded):
+        return f"{dispute.eval_id}: {passed} of {len(graded)} models passed"
+    scores = [finding.score for finding in graded if finding.score is not None]
+    return f"{dispute.eval_id}: {len(graded)} models, scores from {min(scores):.3f} to {max(scores):.3f}"
+
+
+def _row(standing: Standing, finding: Finding) -> list[Html]:
+    score = NONE if finding.score is None else number(f"{finding.score:.3f}", finding.score)
+    verdict = words(_verdict(finding))
+    return [standing.heading(), verdict, count(finding.passed), count(finding.graded), score, count(finding.errors)]
+
+
+def _verdict(finding: Finding) -> str:
+    if not finding.graded:
+        return "error" if finding.errors else "not run"
+    if finding.passed in {0, finding.graded}:
+        return "passed" if finding.passed else "failed"
+    return "both"

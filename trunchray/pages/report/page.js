@@ -1,0 +1,174 @@
+// Adds to the page what it can do without: charts, sorting, links that open what they lead to.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const narrow = 560; // pixels of a chart's width below which it makes do with less
+
+const seconds = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, useGrouping: false });
+const percent = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
+
+const drawings = { cost: drawCost, latency: drawLatency };
+
+for (const figure of document.querySelectorAll("figure[data-chart]")) {
+  const { chart } = figure.dataset;
+  figure.hidden = false;
+  const redraw = () => show(figure, drawings[chart](data[chart], Math.max(figure.clientWidth, 280)));
+  new ResizeObserver(redraw).observe(figure);
+}
+for (const table of document.querySelectorAll("table.sortable")) makeSortable(table);
+
+window.addEventListener("hashchange", openTarget);
+openTarget();
+
+window.addEventListener("beforeprint", () => {
+  for (const panel of document.querySelectorAll("details")) panel.open = true;
+});
+
+/** Puts a drawing in its place, without the style element that the page's policy does not know; page.css has its rules. */
+function show(figure, drawing) {
+  drawing.querySelector("style")?.remove();
+  drawing.setAttribute("role", "img");
+  figure.querySelector(".canvas").replaceChildren(drawing);
+}
+
+/** Pass rate over cost per trial, each model a numbered mark. */
+function drawCost(models, width) {
+  const at = { x: "cost", y: "rate" };
+  const front = models.filter((model) => model.front).sort((one, other) => one.cost - other.cost);
+  return Plot.plot({
+    className: "chart",
+    ariaLabel: "Pass rate over cost per trial",
+    width,
+    height: Math.min(440, Math.max(300, width * 0.6)),
+    marginLeft: 48,
+    marginRight: 24,
+    marginTop: 28,
+    marginBottom: 40,
+    x: { ...scaleOf(models.map((model) => model.cost)), label: "Cost per trial (USD)", tickFormat: dollars.format, grid: true },
+    y: { label: "Pass rate", tickFormat: percent.format, grid: true, nice: true, zero: false },
+    marks: [
+      Plot.line(front, { ...at, curve: "step-after", stroke: "var(--accent)", strokeDasharray: "4 3" }),
+      Plot.ruleX(models, { x: "cost", y1: "low", y2: "high", strokeOpacity: 0.5 }),
+      Plot.dot(models, {
+        ...at,
+        r: 9,
+        stroke: "var(--accent)",
+        strokeWidth: 1.5,
+        fill: (model) => (model.front ? "var(--accent)" : "var(--paper)"),
+      }),
+      Plot.text(models, {
+        ...at,
+        text: "place",
+        fontSize: 10,
+        fontWeight: 600,
+        fill: (model) => (model.front ? "var(--on-accent)" : "var(--ink)"),
+      }),
+      Plot.tip(models, Plot.pointer({ ...at, title: describeCost })),
+    ],
+  });
+}
+
+function describeCost({ place, name, cost, rate, low, high }) {
+  const interval = `${percent.format(low)} to ${percent.format(high)}`;
+  return `${place} ${shortened(name, 40)}\n${percent.format(rate)} (${interval})\n${dollars.format(cost)} USD per trial`;
+}
+
+/** The median and the 95th percentile of each model, best model on top. */
+function drawLatency(models, width) {
+  const label = ({ place, name }) => `${shortened(name, width < narrow ? 16 : 30)}  ${place}`;
+  const marginLeft = 20 + 6.5 * Math.max(...models.map((model) => label(model).length));
+  const ends = models.flatMap(({ p50, p95 }) => [p50, p95]);
+  return Plot.plot({
+    className: "chart",
+    ariaLabel: "Seconds a trial took, by model",
+    width,
+    height: 70 + 22 * models.length,
+    marginLeft,
+    marginRight: 24,
+    marginBottom: 40,
+    x: { ...scaleOf(ends), label: "Seconds", tickFormat: seconds.format, grid: true },
+    y: { domain: models.map(label), label: null },
+    marks: [
+      Plot.link(models, { x1: "p50", x2: "p95", y1: label, y2: label, strokeOpacity: 0.6 }),
+      Plot.dot(models, { x: "p50", y: label, r: 5, fill: "var(--accent)" }),
+      Plot.tickX(models, { x: "p95", y: label, insetTop: 4, insetBottom: 4, strokeWidth: 3, stroke: "var(--accent)" }),
+      Plot.tip(models, Plot.pointerY({ x: "p95", y: label, title: describeLatency })),
+    ],
+  });
+}
+
+function describeLatency({ place, name, p50, p95 }) {
+  return `${place} ${shortened(name, 40)}\np50 ${seconds.format(p50)} s\np95 ${seconds.format(p95)} s`;
+}
+
+/** Logarithmic where values are far apart, else from 0. */
+function scaleOf(values) {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  if (least > 0 && most > 20 * least) {
+    const domain = [least / 1.3, most * 1.3];
+    return { type: "log", domain, ticks: logarithmicTicks(domain) };
+  }
+  return { type: "linear", domain: [0, most * 1.05 || 1], ticks: 5 };
+}
+
+/** Powers of ten, with twice and five times each where there is room for them. */
+function logarithmicTicks([least, most]) {
+  const steps = most / least > 1000 ? [1] : [1, 2, 5];
+  const powers = d3.range(Math.floor(Math.log10(least)), Math.ceil(Math.log10(most)) + 1);
+  const ticks = powers.flatMap((power) => steps.map((step) => step * 10 ** power));
+  return ticks.filter((tick) => least <= tick && tick <= most);
+}
+
+function shortened(text, most) {
+  const characters = [...text];
+  return characters.length <= most ? text : `${characters.slice(0, most - 1).join("")}…`;
+}
+
+/** Makes a button of each heading, which sorts by its column: figures from high to low first, words from A to Z. */
+function makeSortable(table) {
+  const headings = [...table.tHead.rows[0].cells];
+  headings.forEach((heading, column) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    heading.append(button);
+    button.addEventListener("click", () => {
+      const direction = nextDirection(heading, isNumeric(table, column));
+      for (const other of headings) other.removeAttribute("aria-sort");
+      heading.setAttribute("aria-sort", direction);
+      sortRows(table, column, direction === "ascending" ? 1 : -1);
+    });
+  });
+}
+
+function nextDirection(heading, numeric) {
+  const [first, second] = numeric ? ["descending", "ascending"] : ["ascending", "descending"];
+  return heading.getAttribute("aria-sort") === first ? second : first;
+}
+
+function isNumeric(table, column) {
+  return [...table.tBodies[0].rows].some((row) => row.cells[column].dataset.value !== undefined);
+}
+
+/** Rows without a figure in the column stay last, whichever way. */
+function sortRows(table, column, sign) {
+  const numeric = isNumeric(table, column);
+  const [body] = table.tBodies;
+  const keyed = [...body.rows].map((row) => ({ row, key: keyOf(row.cells[column], numeric) }));
+  const compare = (one, other) => {
+    if (one.key === null || other.key === null) return (one.key === null) - (other.key === null);
+    return sign * (numeric ? one.key - other.key : one.key.localeCompare(other.key, "en", { numeric: true }));
+  };
+  body.append(...keyed.sort(compare).map(({ row }) => row));
+}
+
+function keyOf(cell, numeric) {
+  if (!numeric) return cell.textContent;
+  return cell.dataset.value === undefined ? null : Number(cell.dataset.value);
+}
+
+/** Opens the panel that the address names. */
+function openTarget() {
+  const target = document.getElementById(location.hash.slice(1));
+  if (target?.matches("details")) target.open = true;
+}
