@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,8 +30,12 @@ def make_run(
     scores: Mapping[str, float] | None = None,
     selection: Selection | None = None,
     run_id: str | None = None,
+    change: Callable[[Result], Result] = lambda result: result,
 ) -> str:
-    """Store a run; its URI. `scores` gives the score of a letter where it is not 1 for a pass and 0 for a fail."""
+    """Store a run; its URI. `scores` gives the score of a letter where it is not 1 for a pass and 0 for a fail.
+
+    `change` makes of each result the one that is stored.
+    """
     agents = tuple(
         ModelAgent(name=name, model="mock/echo", params={"seed": seed}) for seed, name in enumerate(outcomes)
     )
@@ -54,7 +58,7 @@ def make_run(
         letter = letters[trial.attempt - 1] if trial.attempt <= len(letters) else "-"
         if letter == "-":
             continue
-        result = _result(trial, letter, plan.evals[trial.case_id], shard.agent.digest, scores or {})
+        result = change(_result(trial, letter, plan.evals[trial.case_id], shard.agent.digest, scores or {}))
         row = parts.row(result, release_digest=spec.release_digest, versions="{}")
         part = stored.add_part(shard.id, parts.encode([row]), 1)
         counts = Counts(**{result.outcome: 1})

@@ -21,6 +21,7 @@ def make_release(
     check: Callable[[int], JsonValue] = lambda _: {"kind": "non_empty"},
     evaluator: bytes | None = None,
     title: str = "Test",
+    prompt: Callable[[int], str] = lambda number: f"prompt {number}",
 ) -> StoredRelease:
     """A release of `cases` one-eval cases c0, c1, … with prompts "prompt 0", …; `evaluator` is the code of a module
     whose default export grades the cases whose check is custom `e#default`."""
@@ -30,7 +31,7 @@ def make_release(
             "evalId": "even" if number % 2 == 0 else "odd",
             "title": f"case {number}",
             "description": "",
-            "input": {"prompt": f"prompt {number}", "systemPrompt": "Be brief.", "tools": []},
+            "input": {"prompt": prompt(number), "systemPrompt": "Be brief.", "tools": []},
             "data": {"number": number},
             "checks": {"evaluate": check(number)},
             "source": {"path": "evals/x.ts", "row": number + 1},

@@ -26,7 +26,8 @@ OWNERS = {
     "opentelemetry": "adapters/telemetry/traces.py",
     "fsspec": "adapters/store.py",
     "pyarrow": "adapters/parts.py",
-    "aiohttp": "adapters/models/",
+    "duckdb": "adapters/trial_index.py",
+    "aiohttp": ("adapters/models/", "adapters/web_"),
     "yarl": "adapters/models/",
     "litellm": "adapters/models/litellm.py",
     "httpx": "adapters/models/litellm.py",  # what litellm sends through

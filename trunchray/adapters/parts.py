@@ -228,6 +228,24 @@ def records(table: Rows) -> Iterator[dict[str, Any]]:
         yield record
 
 
+def record(path: Path, place: int) -> dict[str, Any]:
+    """One row of a file, counted from 0, as `records` gives it.
+
+    Raises:
+        StoreError: the file cannot be read, or has no such row.
+    """
+    try:
+        file = pq.ParquetFile(path)
+        for group in range(file.num_row_groups):
+            rows = file.metadata.row_group(group).num_rows
+            if place < rows:
+                return next(records(file.read_row_group(group).slice(place, 1)))
+            place -= rows
+    except (pa.ArrowException, OSError, ValueError) as e:
+        raise StoreError(f"{path.name}: not readable: {e}") from e
+    raise StoreError(f"{path.name}: it has {place} rows too few")
+
+
 def span(table: Rows) -> tuple[datetime, datetime] | None:
     """When the first of the rows began and the last one ended; None when there is no row."""
     if not table.num_rows:

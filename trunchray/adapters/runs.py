@@ -7,7 +7,7 @@ spending.json                 what each model may have cost at most, of runs wit
 inputs/<sha256>               files the workers need besides the release (recorded outputs)
 parts/<shard>/<name>.parquet  rows, written by workers as they go; names sort as parts came
 commits/<shard>/<n>.json      which parts count; the highest n does
-report/                       what was made of them
+report/                       what was made of them; results.json says from which commits results.parquet was
 """
 
 from __future__ import annotations
@@ -107,13 +107,18 @@ class RunFolder:
         """The shards that have parts."""
         return set(self.store.names("parts"))
 
-    def commits(self) -> dict[str, Receipt]:
-        """The receipt that counts for each committed shard."""
+    def last_commits(self) -> dict[str, int]:
+        """The number of the commit that counts for each committed shard, as their names alone tell."""
         highest: dict[str, int] = {}
         for path in self.store.find("commits"):
             shard, _, name = path.removeprefix("commits/").rpartition("/")
             if n := _number(name):
                 highest[shard] = max(n, highest.get(shard, 0))
+        return highest
+
+    def commits(self) -> dict[str, Receipt]:
+        """The receipt that counts for each committed shard."""
+        highest = self.last_commits()
         # Our own are there, whether they are listed yet or not.
         new = {shard: _commit_path(shard, n) for shard, n in highest.items() if n > self._seen(shard)}
         bodies = self.store.read_many(new.values())
@@ -209,6 +214,21 @@ class RunFolder:
             self.store.write(path, content)
         return f"{self.uri}/{path}"
 
+    def write_results(self, file: Path, question: str) -> None:
+        """Store the rows that count by the commits seen last, and beside them a note of what they were counted from."""
+        self.write_report("results.parquet", file)
+        commits = {shard: n for shard, (n, _) in self._known.items()}
+        note: JsonValue = {"basis": _basis(question, commits), "bytes": file.stat().st_size}
+        self.write_report("results.json", to_json(note, indent=2))
+
+    def results_size(self, question: str, commits: Mapping[str, int]) -> int | None:
+        """The bytes of the stored results, when they are by these commits; None when they are not, or nobody knows."""
+        try:
+            note = from_json(self.store.read("report/results.json"))
+            return int(note["bytes"]) if note["basis"] == _basis(question, commits) else None
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None
+
     def write_spending(self, levels: Mapping[str, Spend]) -> None:
         """Put down what each agent may have cost at most."""
         self.store.write("spending.json", to_json({name: spend.measures for name, spend in levels.items()}))
@@ -239,6 +259,11 @@ class RunFolder:
             return from_json(self.store.read("progress.json"))
         except (FileNotFoundError, ValueError):
             return None
+
+
+def _basis(question: str, commits: Mapping[str, int]) -> str:
+    """What decides which rows count. Commits never change, so their numbers say all about them."""
+    return sha256(to_json([question, sorted(commits.items())]))
 
 
 def _commit_path(shard: str, n: int) -> str:

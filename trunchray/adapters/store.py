@@ -122,6 +122,11 @@ class Store:
         """Whether the store itself tells two apart that create the same object; known once one was created."""
         return self._local or self._manners.conditional is True
 
+    @property
+    def folder(self) -> Path | None:
+        """The folder itself, when it is one of this machine's."""
+        return Path(self._root) if self._local else None
+
     def child(self, path: str) -> Store:
         """The folder `path` below this one."""
         return Store(f"{self.uri}/{path}", self._patience)
@@ -145,6 +150,15 @@ class Store:
             return self._try(path, lambda: self._fs.cat_file(self._full(path), **self._whole))
         except NotADirectoryError as e:
             raise FileNotFoundError(f"{self.uri}/{path}") from e
+
+    def fetch(self, path: str, target: Path) -> None:
+        """Copy the object to a local file, streaming.
+
+        Raises:
+            FileNotFoundError: there is no such object.
+        """
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._try(path, lambda: self._fs.get_file(self._full(path), str(target)))
 
     def exists(self, path: str) -> bool:
         """Whether there is such an object."""

@@ -25,6 +25,7 @@ from trunchray.cli import (
     submitted,
     submitting,
     transform,
+    viewing,
 )
 from trunchray.cli.output import Output, heard, silence
 from trunchray.errors import TrunchrayError
@@ -36,7 +37,19 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: it fits any width, can be copied, and starts in half the time
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for module in (authoring, check, transform, running, submitting, submitted, comparing, exporting, serving, models):
+for module in (
+    authoring,
+    check,
+    transform,
+    running,
+    submitting,
+    submitted,
+    comparing,
+    viewing,
+    exporting,
+    serving,
+    models,
+):
     module.register(app)
 
 

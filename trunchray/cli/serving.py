@@ -121,12 +121,12 @@ def local_model(
 
 async def _shown(output: Output, url: str, model: str) -> None:
     """Say where the server is, and wait for SIGINT or SIGTERM."""
-    done = _interrupted()
+    done = interrupted()
     output.result({"base_url": url, "model": model}, lambda console: console.print(url))
     await done.wait()
 
 
-def _interrupted() -> asyncio.Event:
+def interrupted() -> asyncio.Event:
     """Set by SIGINT or SIGTERM."""
     done = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -15,6 +15,7 @@ from trunchray.core.receipt import Receipt
 from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import report_markdown
 from trunchray.core.tally import NOT_REACHED, Tally
+from trunchray.engine.progress import question
 from trunchray.errors import Interrupted, StoreError
 from trunchray.pages.report.page import report_page
 
@@ -62,7 +63,10 @@ def aggregate(
                     tally.during(*span)
                 for row in parts.counted(rows):
                     tally.add(row)
-        folder.write_report("results.parquet", path)
+        if damaged:
+            folder.write_report("results.parquet", path)
+        else:
+            folder.write_results(path, question(plan.spec))
     return Aggregate(tally.report(closed, otherwise=missing), damaged)
 
 

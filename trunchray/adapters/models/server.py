@@ -23,9 +23,10 @@ from trunchray.adapters.models.chance import Draw
 from trunchray.adapters.models.mock import MockClient, message_text
 from trunchray.adapters.models.rate_limit import Limiter, RateLimit
 from trunchray.adapters.models.replay import Replay
+from trunchray.adapters.web_listener import listening
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.trial import FinishReason, Usage
-from trunchray.errors import ProviderError, UsageError
+from trunchray.errors import ProviderError
 
 MAX_REQUEST = 64 * 2**20
 """Bytes of a request's body."""
@@ -79,21 +80,8 @@ async def serve(
         UsageError: the address cannot be bound, and as `mock_app`.
     """
     app = mock_app(spec, replay=replay, prompts=prompts, limit=limit)
-    runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1)
-    await runner.setup()
-    try:
-        await _bind(runner, host, port)
-        shown = f"[{host}]" if ":" in host else host
-        yield f"http://{shown}:{runner.addresses[0][1]}/v1"
-    finally:
-        await runner.cleanup()
-
-
-async def _bind(runner: web.AppRunner, host: str, port: int) -> None:
-    try:
-        await web.TCPSite(runner, host, port, backlog=1024).start()
-    except OSError as e:
-        raise UsageError(f"cannot listen on {host}:{port}: {e.strerror or e}; choose another port, or 0") from e
+    async with listening(app, host, port) as address:
+        yield f"{address}/v1"
 
 
 async def _release_hanging(app: web.Application) -> None:

@@ -1,0 +1,82 @@
+"""The command that shows trials in a browser: view."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import webbrowser
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from trunchray.cli.options import Json, Port
+from trunchray.cli.output import Output
+from trunchray.cli.serving import interrupted
+
+if TYPE_CHECKING:
+    from trunchray.frontends.viewer.viewer import Viewer
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(view)
+
+
+def view(
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.")],
+    case: Annotated[str | None, typer.Option("--case", metavar="ID", help="Open the page of this case.")] = None,
+    private: Annotated[
+        bool, typer.Option("--show-private", help="Also show the checks of cases, expected answers included, and data.")
+    ] = False,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
+    host: Annotated[str, typer.Option(metavar="ADDR", help="The address to listen on.")] = "127.0.0.1",
+    port: Port = 8420,
+    json: Json = False,
+) -> None:
+    """Look at the trials of runs in a browser, until interrupted; nothing is changed.
+
+    Whoever reaches the address sees all of it. Needs `pip install 'trunchray[view]'`.
+
+    Example: trunchray view runs/quickstart
+
+    Example: trunchray view runs/yesterday s3://bucket/runs/today --case unopened
+    """
+    from trunchray.adapters.scratch import scratch
+    from trunchray.frontends.viewer.viewer import Viewer
+
+    output = Output(as_json=json)
+    with scratch() as folder, Viewer(runs, folder, private=private) as viewer:
+        if case is not None:
+            viewer.known_case(case)
+        page = f"/case?{urlencode({'id': case})}" if case else "/"
+        asyncio.run(_serve(viewer, output, page, host=host, port=port, browser=browser and not json))
+
+
+async def _serve(viewer: Viewer, output: Output, page: str, *, host: str, port: int, browser: bool) -> None:
+    """Answer until SIGINT or SIGTERM."""
+    from trunchray.adapters.web_site import serve
+    from trunchray.frontends.viewer.viewer import PAGES
+
+    async with serve(PAGES, viewer.questions, host=host, port=port) as address:
+        done = interrupted()
+        if not _is_loopback(host):
+            output.warn(f"everybody who reaches {address} can read these runs")
+        url = address + page
+        output.result({"url": url}, lambda console: console.print(f"{url}  (Ctrl-C ends it)"))
+        if browser and _has_screen():
+            await asyncio.to_thread(webbrowser.open, url)
+        await done.wait()
+
+
+def _has_screen() -> bool:
+    """Whether a browser would have a window, and not take over the terminal."""
+    return sys.platform == "darwin" or bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

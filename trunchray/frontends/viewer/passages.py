@@ -1,0 +1,98 @@
+"""What happened in a trial as passages of text, in the order in which it was said and done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from pydantic import JsonValue
+
+from trunchray.core.case import Case
+
+Role = Literal["system", "prompt", "private", "answer", "call", "result", "limit", "message", "details"]
+
+LONGEST = 20_000
+"""Characters of a passage that are sent unless more are asked for."""
+ALTOGETHER = 400_000
+"""Characters of an answer that are sent unless more are asked for; what comes later is cut after `SHORT`."""
+SHORT = 500
+AT_ONCE = 200
+"""Passages of an answer that are sent at a time."""
+
+
+class Passage(NamedTuple):
+    """Some text: who said it or what it is, and a name that goes with it, empty where there is none."""
+
+    role: Role
+    name: str
+    text: str
+
+
+def asked(case: Case) -> list[Passage]:
+    """What the agent was given."""
+    system = case.input.system_prompt
+    return [*([Passage("system", "", system)] if system else []), Passage("prompt", "", case.input.prompt)]
+
+
+def kept_private(case: Case) -> list[Passage]:
+    """What only grading knows of a case: its checks, with the answers they expect, and its data."""
+    checks = [Passage("private", name, as_text(check.model_dump(mode="json"))) for name, check in case.checks.items()]
+    return [*checks, *([] if case.data is None else [Passage("private", "data", as_text(case.data))])]
+
+
+def told(row: Mapping[str, Any]) -> list[Passage]:
+    """The trace of a trial; its answer at the end, where that is not the last thing that the model said."""
+    found = [passage for step in row["steps"] or [] for passage in _step(step)]
+    spoken = [passage.text for passage in found if passage.role == "answer"]
+    if row["output"] and (not spoken or spoken[-1] != row["output"]):
+        found.append(Passage("answer", "", row["output"]))
+    return found
+
+
+def remarks(row: Mapping[str, Any]) -> list[Passage]:
+    """What the evaluator said besides its score, or why there is none."""
+    message = row["failure"]["message"] if row["failure"] else row["message"]
+    details = row["details"]
+    return [
+        *([Passage("message", "", message)] if message else []),
+        *([] if details is None else [Passage("details", "", as_text(details))]),
+    ]
+
+
+def as_text(value: JsonValue) -> str:
+    """A text as it is, anything else as JSON that people can read."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def shown(passages: Sequence[Passage], start: int = 0) -> list[JsonValue]:
+    """Some passages as they are sent, from number `start` on; `length` says how long those are that were cut."""
+    left = ALTOGETHER
+    found: list[JsonValue] = []
+    for passage in passages[start : start + AT_ONCE]:
+        text = passage.text[: LONGEST if left > 0 else SHORT]
+        left -= len(text)
+        found.append({"role": passage.role, "name": passage.name, "text": text, "length": len(passage.text)})
+    return found
+
+
+def _step(step: Mapping[str, Any]) -> Iterator[Passage]:
+    match step["kind"]:
+        case "model":
+            said = step["output"]
+            if said["text"]:
+                yield Passage("answer", step["name"], said["text"])
+            for call in said.get("toolCalls", ()):
+                yield Passage("call", call["toolName"], _arguments(call["arguments"]))
+        case "tool":
+            yield Passage("result", step["name"], as_text(step["output"].get("value")))
+        case _:
+            yield Passage("limit", step["name"], as_text(step["input"]))
+
+
+def _arguments(raw: str) -> str:
+    """The arguments of a call, laid out where they are JSON."""
+    try:
+        return json.dumps(json.loads(raw), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return raw
