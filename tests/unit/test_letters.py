@@ -46,3 +46,12 @@ def test_the_front_is_what_no_other_beats(points: list[tuple[int, int]]):
         if any(c <= cost and q >= quality and (c, q) != (cost, quality) for c, q in points)
     }
     assert frontier(points) == set(range(len(points))) - beaten
+
+
+def test_letters_do_not_depend_on_the_order_of_pairs():
+    """Twenty models of which neighbours are alike get their letters from pairs in any order."""
+    names = [f"n{number}" for number in range(20)]
+    apart = [frozenset((names[one], names[other])) for one, other in combinations(range(20), 2) if other - one > 3]
+    found = letters(names, apart)
+    assert letters(names, reversed(apart)) == found
+    assert len(set("".join(found.values()))) == 17

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from string import ascii_lowercase
 
-_MOST = 200
+_MOST = 100
 """Groups at which an arrangement is given up that 26 letters will not name."""
 
 Pair = frozenset[str]
@@ -18,23 +18,25 @@ def letters(names: Sequence[str], apart: Iterable[Pair]) -> dict[str, str]:
 
     The algorithm is "insert and absorb" of H.-P. Piepho (2004), https://doi.org/10.1198/1061860043515.
     """
-    groups: set[frozenset[str]] = {frozenset(names)}
-    for pair in apart:
-        for group in [group for group in groups if pair <= group]:
-            groups.remove(group)
-            groups |= {group - {name} for name in pair}
-        groups = _absorbed(groups)
+    place = {name: number for number, name in enumerate(names)}
+
+    def places(some: frozenset[str]) -> list[int]:
+        return sorted(place[name] for name in some)
+
+    groups = {frozenset(names)}
+    for pair in sorted(apart, key=places):  # in this order there are never many more groups than in the end
+        groups = _parted(groups, pair)
         if len(groups) > _MOST:
             return {}
-    place = {name: number for number, name in enumerate(names)}
-    ranked = sorted(groups, key=lambda group: sorted(place[name] for name in group))
+    ranked = sorted(groups, key=places)
     if len(ranked) > len(ascii_lowercase):
         return {}
     lettered = list(zip(ascii_lowercase, ranked, strict=False))
     return {name: "".join(letter for letter, group in lettered if name in group) for name in names}
 
 
-def _absorbed(groups: Iterable[frozenset[str]]) -> set[frozenset[str]]:
-    """The groups that are no part of another."""
-    some = set(groups)
-    return {group for group in some if not any(group < other for other in some)}
+def _parted(groups: set[frozenset[str]], pair: Pair) -> set[frozenset[str]]:
+    """The groups without one of the pair where they hold both, and without those that are part of another."""
+    whole = {group for group in groups if not pair <= group}
+    pieces = {group - {name} for group in groups - whole for name in pair}
+    return whole | {piece for piece in pieces if not any(piece < other for other in whole | pieces)}
