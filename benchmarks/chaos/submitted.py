@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -180,7 +181,8 @@ def _proven(
 
 
 def submit(config: Path, cluster: Cluster) -> None:
-    """Hand the run over, once the cluster is up."""
+    """Hand the run over, once the cluster is up: until then its dashboard is not there, or answers half of the time."""
+    refused = Counter[str]()
 
     def accepted() -> bool:
         told = subprocess.run(
@@ -191,11 +193,11 @@ def submit(config: Path, cluster: Cluster) -> None:
         )
         if told.returncode == 0:
             print(told.stdout, flush=True)
-        elif "nobody answers" not in told.stderr and "does not answer" not in told.stderr:
-            raise SystemExit(f"submit: {told.stdout}{told.stderr}")
+        else:
+            refused[told.stderr.strip()] += 1
         return told.returncode == 0
 
-    wait_for(accepted, "the cluster takes the run")
+    wait_for(accepted, "the cluster takes the run", refused)
 
 
 def harass(watcher: Watcher, until: float, every: float, chance: random.Random, toll: Toll) -> None:
@@ -224,11 +226,11 @@ def rows_of(status: dict[str, Any]) -> int:
     )
 
 
-def wait_for(happened: Callable[[], bool], what: str) -> None:
+def wait_for(happened: Callable[[], bool], what: str, said: Counter[str] | None = None) -> None:
     until = time.monotonic() + UP_WITHIN
     while not happened():
         if time.monotonic() > until:
-            raise SystemExit(f"waited {UP_WITHIN:.0f} s in vain until {what}")
+            raise SystemExit(f"waited {UP_WITHIN:.0f} s in vain until {what}; {dict(said or {})}")
         time.sleep(1)
 
 
