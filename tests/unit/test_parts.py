@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from trunchray.adapters import parts
-from trunchray.core.trial import Failure, Result, Step, Timing, ToolCall, Trace, Trial, Usage, Verdict
+from trunchray.core.receipt import Mark
+from trunchray.core.trial import Asked, Failure, Result, Step, Timing, ToolCall, Trace, Trial, Usage, Verdict
 from trunchray.errors import StoreError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -116,3 +117,87 @@ def test_a_shard_may_hold_more_than_one_array_does():
     assert chosen.column("trial_key").to_pylist() == keys[::-1]
     assert chosen.nbytes > 2**31
     assert pa.total_allocated_bytes() - before < 2**20
+
+
+TRACE = Trace(
+    output="7 €",
+    finish_reason="tool-calls",
+    tool_calls=(
+        ToolCall(tool_call_id="1", tool_name="f", input={"x": [1, 2.5]}, output=None, error="no such tool"),
+        ToolCall(tool_call_id="2", tool_name="g", input="{not json", output={"y": None}),
+    ),
+    steps=(
+        Step(kind="model", name="m", input={"messages": 2}, output={"text": "7 €", "usage": {"inputTokens": 5}}),
+        Step(kind="limit", name="max_steps", input=10),
+    ),
+    usage=Usage(input_tokens=5, output_tokens=2, reasoning_tokens=1),
+    cost_usd=0.25,
+    model="m-1",
+    request_id="q",
+    retries=2,
+    waited=1.5,
+    model_seconds=2,
+    tools_seconds=3,
+    cache_hits=1,
+    saved_tokens=4,
+)
+LATENCY = Timing(queued=1, model=2, tools=3, evaluator=4, total=9)
+LATE = Failure(boundary="evaluator", type="timeout", message="5 s", retryable=False)
+GONE = Failure(boundary="provider", type="timeout", message="no answer", retryable=True)
+
+
+def answers(*results: Result, places: list[int] | None = None) -> list[Asked]:
+    rows = [parts.row(one, release_digest="r", versions="{}") for one in results]
+    return [asked for _, asked in parts.answers(parts.decode(parts.encode(rows)), places)]
+
+
+def test_an_answer_comes_back_as_it_was():
+    """What a row keeps of an answer is all that grading it needs, and a row made of it again is the same."""
+    one = result(trace=TRACE, latency=LATENCY)
+    (asked,) = answers(one)
+    assert asked == Asked(started_at=NOW, seconds=5, queued=1, trace=TRACE, failure=None)
+    assert stored(result(trace=asked.trace, latency=LATENCY)) == stored(one)
+    assert answers(one, result(key="other"), places=[1]) == answers(result(key="other"))
+
+
+def test_only_whole_answers_can_be_graded():
+    """An error of grading leaves an answer without one; any other error stays what it is, with what there was."""
+    ungraded = result(trace=TRACE, latency=LATENCY, verdict=None, failure=LATE)
+    dead = Failure(boundary="sandbox", type="start_failed", message="no", retryable=True)
+    grader, tools = (
+        result(trace=TRACE, latency=LATENCY, verdict=None, failure=dead, evaluator_digest=one) for one in ("d", None)
+    )
+    bare, cut = (result(trace=trace, latency=LATENCY, verdict=None, failure=GONE) for trace in (None, TRACE))
+    assert [asked.failure for asked in answers(ungraded, grader, tools, bare, cut)] == [None, None, dead, GONE, GONE]
+    assert [asked.trace for asked in answers(ungraded, grader, tools, bare, cut)] == [TRACE, TRACE, TRACE, None, TRACE]
+    assert [one.gradable for one in (ungraded, grader, tools, bare, cut)] == [True, True, False, False, False]
+    table = parts.decode(
+        parts.encode(
+            [parts.row(one, release_digest="r", versions="{}") for one in (ungraded, grader, tools, bare, cut)]
+        )
+    )
+    assert [mark.gradable for _, mark in parts.marks(table)] == [True, True, False, False, False]
+    assert [row.gradable for row in parts.graded(table)] == [True, True, False, False, False]
+    assert [row.message for row in parts.graded(table)][::3] == [
+        "evaluator/timeout: 5 s",
+        "provider/timeout: no answer",
+    ]
+
+
+def test_a_reused_answer_is_free():
+    """It was paid for when it was asked for: its row says what it cost, and counts for nothing that is spent."""
+    paid, reused = (result(trace=TRACE, reused=one) for one in (False, True))
+    table = parts.decode(parts.encode([parts.row(one, release_digest="r", versions="{}") for one in (paid, reused)]))
+    assert [mark for _, mark in parts.marks(table)] == [Mark("passed", 3, cost=250_000_000), Mark("passed", 0)]
+    assert [row.cost_usd for row in parts.counted(table)] == [0.25, 0.25]
+
+
+def test_parts_of_earlier_versions():
+    """Rows without the latest columns are rows of trials that never failed before, and count beside new ones."""
+    new = parts.decode(parts.encode([parts.row(result(earlier_errors=2), release_digest="r", versions="{}")]))
+    sink = pa.BufferOutputStream()
+    pq.write_table(new.drop_columns(["earlier_errors", "reused"]), sink)
+    old = parts.decode(sink.getvalue().to_pybytes())
+    assert [(row["earlier_errors"], row["reused"]) for row in old.to_pylist()] == [(0, False)]
+    assert [row.earlier_errors for row in parts.counted(parts.choose([new, old], ["k"]))] == [0]
+    assert [row.earlier_errors for row in parts.counted(parts.choose([old, new], ["k"]))] == [2]

@@ -5,7 +5,7 @@ from pydantic import ValidationError
 
 from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing, Price
 from trunchray.core.plan import keys_digest, make_plan
-from trunchray.core.run import RunSpec, Selection, default_run_id, extend
+from trunchray.core.run import Regrades, RunSpec, Selection, default_run_id, extend
 from trunchray.core.trial import trial_key
 from trunchray.errors import UsageError
 
@@ -154,3 +154,19 @@ def test_the_default_run_id_follows_the_question():
 def test_a_digest_of_keys_ignores_their_order():
     """Completeness is a question of sets."""
     assert keys_digest(["b", "a"]) == keys_digest(["a", "b"]) != keys_digest(["a"])
+
+
+def test_a_run_that_asks_is_stored_as_ever():
+    """What only regrades have is no part of other runs' files."""
+    assert "regrades" not in spec().model_dump_json()
+    there = spec(regrades=Regrades(run="memory://there"))
+    assert RunSpec.model_validate_json(there.model_dump_json()) == there
+
+
+def test_answers_do_not_mix():
+    """A run that grades stored answers is extended by such answers alone, wherever their run is by then."""
+    one, other = (spec(regrades=Regrades(run=f"memory://{name}")) for name in ("one", "other"))
+    assert extend(one, other).regrades == other.regrades
+    for first, second, source in ((one, spec(), "asked for"), (spec(), one, "those of 'memory://one'")):
+        with pytest.raises(UsageError, match=f"are now {source}"):
+            extend(first, second)

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import pytest
+
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.budget import Spend
 from trunchray.core.plan import make_plan
-from trunchray.core.receipt import Counts, InHand, Mark, Marks, Receipt
-from trunchray.core.run import RunSpec
+from trunchray.core.receipt import Counts, InHand, Mark, Marks, Receipt, owes
+from trunchray.core.run import Aim, RunSpec
 from trunchray.engine.progress import Progress
 
 AGENTS = (ModelAgent(name="a", model="mock/echo"), ModelAgent(name="b", model="mock/echo", mock=Mock(seed=1)))
@@ -77,3 +79,28 @@ def test_receipts_without_costs_can_be_read():
     """A commit of a version that did not write costs down cost nothing, as far as it says."""
     old = {"shard": "s", "attempt": 1, "parts": [], "keys_digest": "", "counts": {"passed": 2, "tokens": 9}}
     assert Receipt.model_validate(old).spent == Spend(0, 9)
+
+
+@pytest.mark.parametrize(
+    ("newest", "aims"),
+    [
+        (None, {"run"}),
+        (Mark("passed", 1), set[str]()),
+        (Mark("error", 0), set[str]()),
+        (Mark("error", 0, retryable=True), {"run", "retry"}),
+        (Mark("error", 1, gradable=True), {"regrade"}),
+        (Mark("error", 1, retryable=True, gradable=True), {"run", "retry", "regrade"}),
+    ],
+)
+def test_what_is_done_again(newest: Mark | None, aims: set[str]):
+    """A verdict stays; which errors are redone, and whether missing trials are run, is the aim of the command."""
+    every: tuple[Aim, ...] = ("run", "retry", "regrade")
+    assert {aim for aim in every if owes(aim, newest)} == aims
+
+
+def test_errors_before_are_counted():
+    """Each row that ended in an error counts, also when a later one did not."""
+    marks = Marks()
+    for mark in (Mark("error", 0, retryable=True), Mark("error", 0, retryable=True), Mark("passed", 4)):
+        marks.put("k", mark)
+    assert (marks.errors["k"], marks.errors["other"]) == (2, 0)

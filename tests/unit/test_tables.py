@@ -68,6 +68,15 @@ def test_what_the_cache_saved(monkeypatch: pytest.MonkeyPatch):
     assert lines[3:] == ["m: 1,200 model calls answered from the cache, which saved 34,000 tokens"]
 
 
+def test_what_came_of_retries(monkeypatch: pytest.MonkeyPatch):
+    """How many counted rows there are because somebody tried again, where there are any."""
+    found = report("m", evals=1)
+    for count, said in ((1, "1 row"), (1200, "1,200 rows")):
+        model = found.models[0].model_copy(update={"retried": count})
+        lines = shown(found.model_copy(update={"models": (model,)}), 140, monkeypatch)
+        assert lines[3:] == [f"m: {said} from retries: of trials that had ended in an error before"]
+
+
 LONG = "provider/a-model-with-a-rather-long-name-2026-01-01"
 
 

@@ -16,9 +16,10 @@ from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from trunchray.core.budget import nanodollars
+from trunchray.core.flips import Graded
 from trunchray.core.receipt import Mark
 from trunchray.core.report import CountedRow
-from trunchray.core.trial import Result, Step, Trace, Usage
+from trunchray.core.trial import Asked, Failure, Result, Step, ToolCall, Trace, Usage, in_grading
 from trunchray.errors import StoreError
 
 Rows: TypeAlias = Any
@@ -27,7 +28,14 @@ Rows: TypeAlias = Any
 _FAILURE = pa.struct(
     [("boundary", pa.string()), ("type", pa.string()), ("message", pa.string()), ("retryable", pa.bool_())]
 )
-_USAGE = pa.struct([(name, pa.int64()) for name in ("input", "output", "cached", "reasoning")])
+_USAGE_OF = {
+    "input": "input_tokens",
+    "output": "output_tokens",
+    "cached": "cached_input_tokens",
+    "reasoning": "reasoning_tokens",
+}
+"""The fields of a row's usage, and those of `Usage` that they hold."""
+_USAGE = pa.struct([(name, pa.int64()) for name in _USAGE_OF])
 _LATENCY = pa.struct([(name, pa.float64()) for name in ("queued", "model", "tools", "evaluator", "total")])
 _INSTANT = pa.timestamp("us", tz="UTC")
 
@@ -64,20 +72,26 @@ SCHEMA = pa.schema(
         ("worker", pa.string()),
         ("evaluator_digest", pa.string()),
         ("versions", pa.string()),
+        ("earlier_errors", pa.int32()),
+        ("reused", pa.bool_()),
     ],
     metadata={"trunchray.rows": "1"},
 )
 """One row per trial. `details`, `tool_calls`, `steps` and `versions` hold JSON text; times are seconds."""
+
+_ADDED: dict[str, Any] = {"earlier_errors": 0, "reused": False}
+"""Columns that parts of earlier versions do not have, all of them the last ones, and what their rows would say."""
 
 _AS_JSON = ("details", "tool_calls", "steps", "versions")
 
 MEASURED = (
     *("latency", "rate_limit_wait", "request_id", "started_at", "ended_at", "worker"),
     *("cache_hits", "saved_tokens"),
+    *("earlier_errors", "reused"),
 )
 """Columns that a repetition of the same work may fill differently.
 
-Measured times, who did it, the provider's ids, and what the cache knew already.
+Measured times, who did it, the provider's ids, what the cache knew already, and how often it went wrong before.
 """
 
 ROW_GROUP = 8192
@@ -122,6 +136,8 @@ def row(result: Result, *, release_digest: str, versions: str) -> dict[str, Any]
         "worker": result.worker,
         "evaluator_digest": result.evaluator_digest,
         "versions": versions,
+        "earlier_errors": result.earlier_errors,
+        "reused": result.reused,
     }
     if verdict:
         stored |= {"passed": verdict.passed, "score": verdict.score, "message": verdict.message}
@@ -149,7 +165,7 @@ def encode(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def decode(content: bytes) -> Rows:
-    """The rows of a part.
+    """The rows of a part, as this version writes them.
 
     Raises:
         StoreError: the bytes are not a part: torn, damaged or of another schema.
@@ -159,6 +175,10 @@ def decode(content: bytes) -> Rows:
         table = pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True).read(use_threads=False)
     except (pa.ArrowException, OSError, ValueError) as e:
         raise StoreError(f"not a readable part: {e}") from e
+    for name, value in _ADDED.items():
+        if name not in table.column_names:
+            field = SCHEMA.field(name)
+            table = table.append_column(field, pa.array([value] * table.num_rows, field.type))
     if not table.schema.equals(SCHEMA):
         raise StoreError("not a part: its columns are not those of result rows")
     return table
@@ -167,15 +187,35 @@ def decode(content: bytes) -> Rows:
 def marks(table: Rows) -> list[tuple[str, Mark]]:
     """For each row its trial key, and what a receipt keeps of it."""
     input_tokens, output_tokens, *_ = _fields(table, "usage")
-    saved_tokens = table.column("saved_tokens").to_pylist()
+    saved_tokens, reused = (table.column(name).to_pylist() for name in ("saved_tokens", "reused"))
     tokens = [
-        (read or 0) + (written or 0) - (saved or 0)
-        for read, written, saved in zip(input_tokens, output_tokens, saved_tokens, strict=True)
+        0 if free else (read or 0) + (written or 0) - (saved or 0)
+        for read, written, saved, free in zip(input_tokens, output_tokens, saved_tokens, reused, strict=True)
+    ]
+    costs = [
+        0 if free else nanodollars(cost)
+        for cost, free in zip(table.column("cost_usd").to_pylist(), reused, strict=True)
     ]
     again = [retryable is True for retryable in _fields(table, "failure")[3]]
-    costs = map(nanodollars, table.column("cost_usd").to_pylist())
-    found = map(Mark, table.column("outcome").to_pylist(), tokens, again, costs)
+    found = map(Mark, table.column("outcome").to_pylist(), tokens, again, costs, _gradable(table))
     return list(zip(_keys(table), found, strict=True))
+
+
+def answers(table: Rows, places: Sequence[int] | None = None) -> Iterator[tuple[str, Asked]]:
+    """For the rows at these places, or for all, the trial key and what came of asking, as if not graded yet."""
+    chosen = table.select(_ANSWER)
+    for stored in (chosen if places is None else chosen.take(pa.array(places, pa.int64()))).to_pylist():
+        yield stored["trial_key"], _asked(stored)
+
+
+def graded(table: Rows) -> Iterator[Graded]:
+    """What grading made of each row."""
+    names = ("eval_id", "agent", "case_id", "attempt", "outcome", "score", "message")
+    columns = [table.column(name).to_pylist() for name in names]
+    failures = zip(*_fields(table, "failure")[:3], strict=True)
+    for row in map(Graded, *columns, _gradable(table)):
+        boundary, kind, error = next(failures)
+        yield row if boundary is None else row._replace(message=f"{boundary}/{kind}: {error}")
 
 
 def choose(tables: Sequence[Rows], keys: Sequence[str]) -> Rows:
@@ -196,12 +236,27 @@ def counted(table: Rows) -> Iterator[CountedRow]:
     names = ["agent", "eval_id", "case_id", "attempt", "outcome", "score", "cost_usd", "finish_reason", "tool_calls"]
     columns = [table.column(name).to_pylist() for name in names]
     cached_calls = zip(*(table.column(name).to_pylist() for name in ("cache_hits", "saved_tokens")), strict=True)
+    errors = table.column("earlier_errors").to_pylist()
     usages = zip(*_fields(table, "usage"), strict=True)
     failures = zip(*_fields(table, "failure")[:3], strict=True)
     seconds = _fields(table, "latency")[-1]
-    for agent, eval_id, case_id, attempt, outcome, score, cost, finish, calls, cached, usage, failed, latency in zip(
-        *columns, cached_calls, usages, failures, seconds, strict=True
-    ):
+    rows = zip(*columns, cached_calls, errors, usages, failures, seconds, strict=True)
+    for (
+        agent,
+        eval_id,
+        case_id,
+        attempt,
+        outcome,
+        score,
+        cost,
+        finish,
+        calls,
+        cached,
+        before,
+        usage,
+        failed,
+        took,
+    ) in rows:
         yield CountedRow(
             agent=agent,
             eval_id=eval_id,
@@ -211,12 +266,13 @@ def counted(table: Rows) -> Iterator[CountedRow]:
             score=score,
             usage=usage,
             cost_usd=cost,
-            latency=latency,
+            latency=took,
             finish_reason=finish,
             tool_calls=_length(calls),
             failure=failed if failed[0] is not None else None,
             cache_hits=cached[0] or 0,
             saved_tokens=cached[1] or 0,
+            earlier_errors=before,
         )
 
 
@@ -319,12 +375,55 @@ def _trace(trace: Trace) -> dict[str, Any]:
 
 
 def _stored_usage(usage: Usage) -> dict[str, int | None]:
-    return {
-        "input": usage.input_tokens,
-        "output": usage.output_tokens,
-        "cached": usage.cached_input_tokens,
-        "reasoning": usage.reasoning_tokens,
-    }
+    return {name: getattr(usage, field) for name, field in _USAGE_OF.items()}
+
+
+_ANSWER: Any = (  # as above
+    *("trial_key", "output", "finish_reason", "tool_calls", "steps", "usage", "cost_usd", "model", "request_id"),
+    *("retries", "rate_limit_wait", "cache_hits", "saved_tokens", "latency", "started_at"),
+    *("failure", "evaluator_digest"),
+)
+
+
+def _asked(stored: dict[str, Any]) -> Asked:
+    latency: dict[str, float] = stored["latency"]
+    failure = Failure(**stored["failure"]) if stored["failure"] else None
+    if failure and in_grading(failure.boundary, stored["evaluator_digest"]):
+        failure = None
+    return Asked(
+        started_at=stored["started_at"],
+        seconds=max(0.0, latency["total"] - latency["evaluator"]),
+        queued=latency["queued"],
+        trace=None if stored["output"] is None else _read_trace(stored),
+        failure=failure,
+    )
+
+
+def _read_trace(stored: dict[str, Any]) -> Trace:
+    """The reverse of `_trace`. Times in the agent and its tools are kept with the others of the row."""
+    usage = {_USAGE_OF[name]: tokens for name, tokens in (stored["usage"] or {}).items()}
+    return Trace(
+        output=stored["output"],
+        finish_reason=stored["finish_reason"],
+        tool_calls=tuple(ToolCall(**call) for call in from_json(stored["tool_calls"])),
+        steps=tuple(Step(**step) for step in from_json(stored["steps"])),
+        usage=Usage(**usage),
+        cost_usd=stored["cost_usd"],
+        model=stored["model"],
+        request_id=stored["request_id"],
+        retries=stored["retries"],
+        waited=stored["rate_limit_wait"],
+        model_seconds=stored["latency"]["model"],
+        tools_seconds=stored["latency"]["tools"],
+        cache_hits=stored["cache_hits"] or 0,
+        saved_tokens=stored["saved_tokens"] or 0,
+    )
+
+
+def _gradable(table: Rows) -> list[bool]:
+    boundaries, digests = _fields(table, "failure")[0], table.column("evaluator_digest").to_pylist()
+    found = zip(boundaries, digests, strict=True)
+    return [boundary is not None and in_grading(boundary, digest) for boundary, digest in found]
 
 
 def _json(value: Any) -> str:

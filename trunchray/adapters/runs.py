@@ -8,6 +8,7 @@ inputs/<sha256>               files the workers need besides the release (record
 parts/<shard>/<name>.parquet  rows, written by workers as they go; names sort as parts came
 commits/<shard>/<n>.json      which parts count; the highest n does
 report/                       what was made of them; results.json says from which commits results.parquet was
+regrades/<name>/              runs that grade the answers of this one anew
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Self
 
 from trunchray.cli.job import Job
 from trunchray.cli.output import Output
@@ -26,10 +26,37 @@ _COLUMNS = (("trials", 1), ("tokens", 0), ("from – to", 3), ("cost $", 0), ("f
 
 
 class CostCheck:
-    """What stands between a command and what it would spend. `yes`: everything is confirmed."""
+    """What stands between a command and what it would spend.
 
-    def __init__(self, output: Output, job: Job, *, yes: bool) -> None:
-        self._output, self._job, self._yes = output, job, yes
+    `estimate` says what is to come, of a pilot of so many trials or of all. `most` is what the command may spend in
+    all, `unasked` what it spends without being asked; None: anything. `remedies` are what to do when that is less.
+    """
+
+    def __init__(
+        self,
+        output: Output,
+        estimate: Callable[[int | None], list[ModelEstimate]],
+        *,
+        most: float | None,
+        unasked: float | None,
+        remedies: str,
+    ) -> None:
+        self._output, self._estimate = output, estimate
+        self._most, self._unasked, self._remedies = most, unasked, remedies
+
+    @classmethod
+    def of(cls, output: Output, job: Job, *, yes: bool) -> Self:
+        """Before a job. `yes`: everything is confirmed."""
+
+        def estimate(pilot: int | None) -> list[ModelEstimate]:
+            return estimate_cost(job.spec, job.release, job.run_uri, pilot=pilot)
+
+        unasked = job.config.confirm_above
+        limit = f"limit it with --budget-usd {unasked:g}, " if unasked else ""
+        remedies = f"give --yes to go on, see --estimate for each model, {limit}or raise confirm_above"
+        free = yes or not any(agent.price for agent in job.spec.agents)
+        most = job.spending.whole.usd
+        return cls(output, estimate, most=most, unasked=None if free else unasked, remedies=remedies)
 
     def show(self) -> None:
         """The estimate of what is owed, as the command's result."""
@@ -53,24 +80,17 @@ class CostCheck:
             UsageError: it costs too much to begin unasked.
             Interrupted: the same, after a pilot.
         """
-        if not began and not self._may_cost_much():
+        if not began and self._unasked is None:
             return
         found = self._estimate(None)
         if began:
             show_estimate(self._output.stderr, found)
         self._confirm(found, began=began)
 
-    def _may_cost_much(self) -> bool:
-        return not self._yes and any(agent.price for agent in self._job.spec.agents)
-
-    def _estimate(self, pilot: int | None) -> list[ModelEstimate]:
-        return estimate_cost(self._job.spec, self._job.release, self._job.out, pilot=pilot)
-
     def _confirm(self, found: Sequence[ModelEstimate], *, began: bool) -> None:
         usd = together(one.usd for one in found)
-        most = self._job.spending.whole.usd
-        expected = usd.expected if most is None else min(usd.expected, most)
-        if self._yes or expected <= self._job.config.confirm_above:
+        expected = usd.expected if self._most is None else min(usd.expected, self._most)
+        if self._unasked is None or expected <= self._unasked:
             return
         said = f"{sum(one.trials for one in found):,} trials are expected to cost {dollars(usd)}"
         if sys.stdin.isatty() and self._output.stderr.is_terminal:
@@ -80,14 +100,10 @@ class CostCheck:
                 return
             said += "; that was not confirmed"
         else:
-            said += f", more than confirm_above ({self._job.config.confirm_above:g}) lets a command spend unasked"
-        unasked = (
-            f"limit it with --budget-usd {self._job.config.confirm_above:g}, " if self._job.config.confirm_above else ""
-        )
-        how = f"give --yes to go on, see --estimate for each model, {unasked}or raise confirm_above"
+            said += f", more than confirm_above ({self._unasked:g}) lets a command spend unasked"
         if began:
-            raise Interrupted(f"{said}. The pilot is stored and counts; {how}")
-        raise UsageError(f"{said}. Nothing was run; {how}")
+            raise Interrupted(f"{said}. The pilot is stored and counts; {self._remedies}")
+        raise UsageError(f"{said}. Nothing was run; {self._remedies}")
 
     def _asked(self, question: str) -> bool:
         self._output.stderr.print(question, end="")

@@ -154,7 +154,7 @@ class ToKubernetes:
 def _confirm(output: Output, job: Job, *, yes: bool, driven: bool) -> None:
     """Refuse what the run itself would refuse; `driven`: it may be that somebody drives it."""
     check(job.spec, job.release, job.out, takeover=driven)
-    CostCheck(output, job, yes=yes).rest(began=False)
+    CostCheck.of(output, job, yes=yes).rest(began=False)
 
 
 def _stored(job: Job, flags: Mapping[str, bool]) -> tuple[str, list[str]]:

@@ -112,7 +112,7 @@ def prepare(
     recorded = read_recorded(config.models)
     place = writable(config.out or "runs")
     cache = Store(config.cache).uri if config.cache else None
-    release = _release(config.release, place)
+    release = release_for(config.release, place)
     if not here and "://" not in config.release:
         release = copy_release(release, Store(f"{place}/.releases"))
     agents = build_agents(
@@ -177,7 +177,7 @@ def chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelCon
     return tuple(model for model in known if model.name in names or model.id in names)
 
 
-def _release(location: str, out: str) -> StoredRelease:
+def release_for(location: str, out: str) -> StoredRelease:
     """The release at a location; a benchmark is compiled to `<out>/.releases`, where it stays if the run is refused."""
     if not is_git_address(location) and not is_release(location):
         if not Path(location).exists():

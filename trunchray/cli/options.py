@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,10 +19,18 @@ Models = Annotated[
     list[str] | None,
     typer.Option("--model", metavar="ID", help="With a config: only these of its models. Else: the models to run."),
 ]
+OfModels = Annotated[
+    list[str] | None, typer.Option("--model", metavar="NAME", help="Only this model of the run; can be repeated.")
+]
 Out = Annotated[str | None, typer.Option(metavar="URI", help="Where runs are kept; runs/ by default.")]
 RunName = Annotated[str | None, typer.Option("--run-id", metavar="NAME", help="The run's name.")]
 Attempts = Annotated[int | None, typer.Option(metavar="N", min=1, max=1000, help="How often each case is tried.")]
 Sample = Annotated[int | None, typer.Option(metavar="N", min=1, help="Run only so many cases, drawn by the seed.")]
+Pool = Annotated[
+    Literal["auto", "local", "ray"] | None,
+    typer.Option(help="Where trials run; auto takes Ray for more than 1,000 trials."),
+]
+Address = Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")]
 Takeover = Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")]
 BudgetUsd = Annotated[
     float | None,

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import signal
 import sys
-import threading
-from collections.abc import Collection, Generator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from trunchray.cli.driving import command_given, stop_on_signal
 from trunchray.cli.options import (
+    Address,
     AllowUnpriced,
     Attempts,
     BudgetTokens,
@@ -25,6 +20,7 @@ from trunchray.cli.options import (
     Json,
     Models,
     Out,
+    Pool,
     RunName,
     RunUri,
     Sample,
@@ -43,11 +39,6 @@ if TYPE_CHECKING:
     from trunchray.core.report import Report
     from trunchray.engine.progress import Snapshot
 
-ENDS_WITHIN = 9.0
-"""Seconds after a signal at which a run ends, finished or not: those that stop processes kill them after ten."""
-
-Where = Literal["auto", "local", "ray"]
-
 
 def register(app: typer.Typer) -> None:
     app.command()(run)
@@ -62,10 +53,8 @@ def run(
     run_id: RunName = None,
     attempts: Attempts = None,
     sample: Sample = None,
-    pool: Annotated[
-        Where | None, typer.Option(help="Where trials run; auto takes Ray for more than 1,000 trials.")
-    ] = None,
-    address: Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")] = None,
+    pool: Pool = None,
+    address: Address = None,
     takeover: Takeover = False,
     budget_usd: BudgetUsd = None,
     budget_tokens: BudgetTokens = None,
@@ -104,7 +93,7 @@ def run(
         allow_unpriced=allow_unpriced,
         note=output.note,
     )
-    cost = CostCheck(output, job, yes=yes)
+    cost = CostCheck.of(output, job, yes=yes)
     drive = partial(_drive, output, job, address=address, takeover=takeover)
     if pilot is not None and cost.pilot(pilot) and drive(pilot=pilot).stopped:
         raise Interrupted("stopped during the pilot; what is finished is stored, the same command continues")
@@ -182,9 +171,9 @@ def _drive(output: Output, job: Job, *, address: str | None, takeover: bool, pil
     from trunchray.cli.live import LiveProgress
     from trunchray.engine.launch import launch
 
-    with LiveProgress(output) as observer, _stop_on_signal(output) as stop:
+    with LiveProgress(output) as observer, stop_on_signal(output) as stop:
         how = job.launch(observer=observer, address=address, takeover=takeover, stop=stop, pilot=pilot)
-        outcome = launch(job.spec, job.release, job.inputs, replace(how, command=_command(sys.argv)))
+        outcome = launch(job.spec, job.release, job.inputs, replace(how, command=command_given(sys.argv)))
     return _Driven(outcome, stop.is_set(), observer.last)
 
 
@@ -215,72 +204,3 @@ def _why_owed(driven: _Driven, job: Job, owed: int, planned: int) -> str:
         return budget_reached(driven.report, driven.last, job.spending)
     why = "stopped" if driven.stopped else "incomplete"
     return f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues"
-
-
-def _command(argv: Sequence[str]) -> str:
-    """The command as it can be given again, without what nobody else should read; empty when we are part of another."""
-    if Path(argv[0]).name not in {"trunchray", "main.py", "__main__.py"}:
-        return ""
-    words = [re.sub(r"://[^/@\s]*@", "://", word) for word in argv[1:] if word not in {"--takeover", "--json"}]
-    return shlex.join(["trunchray", *words])
-
-
-@contextmanager
-def _stop_on_signal(output: Output) -> Generator[threading.Event]:
-    """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once, and so does time."""
-    stop = threading.Event()
-
-    def handle(_number: int, _frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        output.note("stopping: storing what is finished …")
-        stop.set()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        with _last_moment(output, before.keys()):
-            yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def _last_moment(output: Output, numbers: Collection[int]) -> Generator[None]:
-    """Give up some time after a signal, also when it comes while a library keeps us from handling it."""
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    last = threading.Timer(ENDS_WITHIN, _give_up, (output,))
-    last.daemon = True
-
-    def watch() -> None:
-        while number := os.read(reader, 1)[0]:
-            if number in numbers:
-                last.start()
-                return
-
-    watching = threading.Thread(target=watch, name="trunchray-signals", daemon=True)
-    watching.start()
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        os.write(writer, b"\0")
-        watching.join()
-        last.cancel()
-        for end in (reader, writer):
-            os.close(end)
-
-
-def _give_up(output: Output) -> None:
-    """End at once: a store that does not answer would keep us for a minute, and whoever stops us does not wait."""
-    output.fail(
-        "Interrupted",
-        f"stopped; not all that is finished could be stored within {ENDS_WITHIN:.0f} s. What is stored is kept, and "
-        "the same command continues",
-    )
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):
-            stream.flush()
-    os._exit(3)

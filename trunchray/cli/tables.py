@@ -33,6 +33,7 @@ def show_report(console: Console, report: Report) -> None:
     console.print(fitted(console, "model / eval", columns, _lines(report)))
     for model in report.models:
         _show_cached(console, model)
+        _show_retried(console, model)
         _show_errors(console, model)
 
 
@@ -69,6 +70,12 @@ def _show_cached(console: Console, model: ModelReport) -> None:
     if model.cache_hits:
         calls = f"{model.cache_hits:,} model call{'s' if model.cache_hits > 1 else ''}"
         console.print(f"{model.name}: {calls} answered from the cache, which saved {model.saved_tokens:,} tokens")
+
+
+def _show_retried(console: Console, model: ModelReport) -> None:
+    if model.retried:
+        rows = f"{model.retried:,} row{'s' if model.retried > 1 else ''}"
+        console.print(f"{model.name}: {rows} from retries: of trials that had ended in an error before")
 
 
 def _show_errors(console: Console, model: ModelReport) -> None:

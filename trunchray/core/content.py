@@ -33,6 +33,16 @@ def contents(release: Release) -> Callable[[Case], str]:
     return content
 
 
+def same_questions(first: Release, second: Release) -> Callable[[Case, Case], bool]:
+    """A function that says whether a case of the first release and one of the second ask the same, tools included."""
+    tools, others = ({tool.name: tool for tool in release.tools} for release in (first, second))
+
+    def same(case: Case, other: Case) -> bool:
+        return case.input == other.input and all(tools.get(name) == others.get(name) for name in case.input.tools)
+
+    return same
+
+
 def _graded(check: Check, code: Mapping[str, JsonValue], semantics: Mapping[str, str]) -> JsonValue:
     rule = semantics.get(check.kind)
     if isinstance(check, Custom):

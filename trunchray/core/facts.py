@@ -22,5 +22,7 @@ def facts(model: ModelReport) -> Iterator[str]:
     if model.finish_reasons:
         yield "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
     yield f"tool calls: {model.tool_calls:,}"
+    if model.retried:
+        yield f"rows from retries: {model.retried:,}"
     if model.cache_hits:
         yield f"cache hits: {model.cache_hits:,}, which saved {model.saved_tokens:,} tokens"

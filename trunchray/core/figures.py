@@ -59,6 +59,7 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: S
         tool_calls=whole.tool_calls,
         cache_hits=whole.cache_hits,
         saved_tokens=whole.saved_tokens,
+        retried=whole.retried,
         errors=_error_kinds(whole),
     )
 

@@ -39,6 +39,7 @@ class Group:
         self.tool_calls = 0
         self.cache_hits = 0
         self.saved_tokens = 0
+        self.retried = 0
         self.errors: dict[str, tuple[int, str]] = {}
         """By `<boundary>/<type>`: how many, and the message that sorts first."""
 
@@ -78,6 +79,7 @@ class Group:
         self.tool_calls += row.tool_calls
         self.cache_hits += row.cache_hits
         self.saved_tokens += row.saved_tokens
+        self.retried += row.earlier_errors > 0
         if row.finish_reason is not None:
             self.finish_reasons[row.finish_reason] += 1
         if row.failure is not None:
@@ -113,6 +115,7 @@ class Group:
         self.tool_calls += other.tool_calls
         self.cache_hits += other.cache_hits
         self.saved_tokens += other.saved_tokens
+        self.retried += other.retried
         for kind, (count, example) in other.errors.items():
             self._count_error(kind, count, example)
 

@@ -50,7 +50,7 @@ class Abandon:
 
 @dataclass(frozen=True, slots=True)
 class Finished(Generic[Receipt]):
-    """A worker came back. `missing` counts the shard's trials that no stored part holds.
+    """A worker came back. `missing` counts the trials that it was to do and of which no stored part has a row.
 
     `closed` says why it ran no more of them, when that is because the lane is closed.
     """

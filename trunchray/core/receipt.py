@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
@@ -10,20 +11,36 @@ from pydantic import Field
 
 from trunchray.core.budget import Spend
 from trunchray.core.frozen import Frozen
+from trunchray.core.run import Aim
 from trunchray.core.trial import Outcome
 
 
 class Mark(NamedTuple):
-    """What a receipt keeps of a row. `retryable`: an error that asking again could mend; `cost` is in nano-dollars."""
+    """What a receipt keeps of a row. `retryable`: an error that asking again could mend; `cost` is in nano-dollars.
+
+    `gradable`: an error of grading alone, whose answer is stored. A row that reuses a stored answer has cost nothing.
+    """
 
     outcome: Outcome
     tokens: int
     retryable: bool = False
     cost: int = 0
+    gradable: bool = False
 
     @property
     def spent(self) -> Spend:
         return Spend(self.cost, self.tokens)
+
+
+def owes(aim: Aim, newest: Mark | None) -> bool:
+    """Whether a trial is to be done, whose `newest` row this is; None where it has none."""
+    match aim:
+        case "run":
+            return newest is None or newest.retryable
+        case "retry":
+            return newest is not None and newest.retryable
+        case "regrade":
+            return newest is not None and newest.gradable
 
 
 class Counts(Frozen):
@@ -78,12 +95,16 @@ class Marks:
 
     newest: dict[str, Mark] = field(default_factory=dict[str, Mark])
     replaced: Spend = field(default_factory=Spend)
+    errors: Counter[str] = field(default_factory=Counter[str])
+    """How many rows of a trial ended in an error, the newest included."""
 
     def put(self, key: str, mark: Mark) -> None:
         """A row that came later replaces the one before, which was paid for nonetheless."""
         if before := self.newest.get(key):
             self.replaced += before.spent
         self.newest[key] = mark
+        if mark.outcome == "error":
+            self.errors[key] += 1
 
 
 class PartRef(Frozen):
@@ -110,6 +131,8 @@ class Receipt(Frozen):
     """What rows had cost that newer ones replace: paid for, but counted nowhere else."""
     missing: int = Field(default=0, ge=0)
     """Planned trials that no part holds."""
+    undone: int = Field(default=0, ge=0)
+    """Trials that its worker was to do and has not done, because it was stopped or may begin no more."""
     damaged: tuple[str, ...] = ()
     """Stored parts that could not be read and were left out."""
     warnings: tuple[str, ...] = ()

@@ -43,6 +43,8 @@ class CountedRow:
     """Model calls that the cache answered."""
     saved_tokens: int = 0
     """Tokens of `usage` that the cache saved."""
+    earlier_errors: int = 0
+    """Rows of the same trial before that ended in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +150,8 @@ class Figures(Frozen):
     """Model calls that the cache answered: in `usage` as if they had been made, at no cost."""
     saved_tokens: int = 0
     """Input and output tokens of `usage` that the cache saved."""
+    retried: int = 0
+    """Counted rows of trials that had ended in an error before."""
     errors: tuple[ErrorKind, ...]
     """Most frequent first."""
 

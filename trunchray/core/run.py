@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import digest
@@ -23,6 +23,9 @@ ShardSize = Annotated[int, Field(ge=1, le=1024)]
 """Cases that a worker is given at a time."""
 SHARD_SIZE = 128
 """Of them where nobody says otherwise."""
+Aim = Literal["run", "retry", "regrade"]
+"""Which trials a command does: those that have no row and those that ended in an error that asking again could mend; of
+these the latter alone; or those whose answers are stored, because only grading failed."""
 
 
 class Selection(Frozen):
@@ -33,6 +36,13 @@ class Selection(Frozen):
     sample: int | None = Field(default=None, ge=1)
     """How many cases to draw; a larger sample of the same seed holds the smaller one."""
     seed: int = 0
+
+
+class Regrades(Frozen):
+    """Where answers come from, in place of asking models for them."""
+
+    run: str
+    """The run that has them."""
 
 
 class RunSpec(Frozen):
@@ -50,6 +60,16 @@ class RunSpec(Frozen):
     seed: int = 0
     """Orders the cases, so that a run that stops early is a random sample."""
     shard_size: ShardSize = SHARD_SIZE
+    regrades: Regrades | None = None
+    """None: models are asked."""
+
+    @model_serializer(mode="wrap")
+    def _regrades_when_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Left out when None, so that what is stored of other runs is what it was before there was such a field."""
+        shown: dict[str, Any] = handler(self)
+        if self.regrades is None:
+            shown.pop("regrades", None)
+        return shown
 
     @model_validator(mode="after")
     def _agents_differ(self) -> Self:
@@ -97,14 +117,13 @@ def extend(stored: RunSpec, wanted: RunSpec) -> RunSpec:
     if differences:
         raise UsageError(
             f"run {stored.run_id!r} exists and asks another question: {'; '.join(differences)}. "
-            "Choose another --run-id, or go back to the old settings"
+            f"Choose another {'--name' if wanted.regrades else '--run-id'}, or go back to the old settings"
         )
     named = {agent.name: agent for agent in stored.agents} | {agent.name: agent for agent in wanted.agents}
     _refuse_renamed(stored, wanted)
     agents, attempts = tuple(named.values()), max(stored.attempts, wanted.attempts)
-    return RunSpec.model_validate(
-        stored.model_dump() | {"agents": agents, "attempts": attempts, "release": wanted.release}
-    )
+    places = {"release": wanted.release, "regrades": wanted.regrades}
+    return RunSpec.model_validate(stored.model_dump() | {"agents": agents, "attempts": attempts} | places)
 
 
 def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
@@ -113,6 +132,8 @@ def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
         for name in ("release_digest", "seed", "shard_size")
         if getattr(stored, name) != getattr(wanted, name)
     ]
+    if (stored.regrades is None) != (wanted.regrades is None):
+        out.append(f"answers were {_source(stored)} and are now {_source(wanted)}")
     old, new = stored.selection.model_dump(), wanted.selection.model_dump()
     out += [f"select.{name} was {old[name]!r} and is now {new[name]!r}" for name in old if old[name] != new[name]]
     known = {agent.name: agent for agent in stored.agents}
@@ -136,6 +157,10 @@ def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:
         for name in names
         for change in _changes(old.get(name), new.get(name), f"{place}.{name}" if place else name)
     ]
+
+
+def _source(spec: RunSpec) -> str:
+    return f"those of {spec.regrades.run!r}" if spec.regrades else "asked for"
 
 
 def _shown(value: JsonValue) -> str:

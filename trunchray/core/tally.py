@@ -16,6 +16,7 @@ from trunchray.core.sheet import Sheet
 from trunchray.errors import StoreError
 
 NOT_REACHED = "not reached"
+NO_ANSWER = "no stored answer"
 
 
 class Tally:

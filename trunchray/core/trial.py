@@ -147,6 +147,11 @@ class Failure(Frozen):
         return cls(boundary=error.boundary, type=error.type, message=str(error), retryable=retryable)
 
 
+def in_grading(boundary: str, evaluator_digest: str | None) -> bool:
+    """Whether a failure came of grading a whole answer: a sandbox also runs tools, but then no evaluator is named."""
+    return boundary == "evaluator" or evaluator_digest is not None
+
+
 class Timing(Frozen):
     """Seconds spent in each stage of a trial; `total` runs from the start of the trial to its end."""
 
@@ -155,6 +160,17 @@ class Timing(Frozen):
     tools: float = 0
     evaluator: float = 0
     total: float = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What came of asking: a trace, or why it is missing or not whole. `queued` and `seconds` are in seconds."""
+
+    started_at: datetime
+    seconds: float
+    queued: float = 0
+    trace: Trace | None = None
+    failure: Failure | None = None
 
 
 class Result(Frozen):
@@ -171,12 +187,21 @@ class Result(Frozen):
     started_at: datetime
     ended_at: datetime
     worker: str = ""
+    earlier_errors: int = 0
+    """Rows of this trial before that ended in an error."""
+    reused: bool = False
+    """The answer was stored before, and is graded anew: `started_at` is when it was asked for."""
 
     @property
     def outcome(self) -> Outcome:
         if self.verdict is None:
             return "error"
         return "passed" if self.verdict.passed else "failed"
+
+    @property
+    def gradable(self) -> bool:
+        """Grading alone failed, so that the answer can be graded again."""
+        return bool(self.failure and in_grading(self.failure.boundary, self.evaluator_digest))
 
     def model_post_init(self, _context: Any) -> None:
         if (self.verdict is None) == (self.failure is None):

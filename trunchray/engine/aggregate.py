@@ -14,7 +14,7 @@ from trunchray.core.plan import Plan, Shard
 from trunchray.core.receipt import Receipt
 from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import report_markdown
-from trunchray.core.tally import NOT_REACHED, Tally
+from trunchray.core.tally import NO_ANSWER, NOT_REACHED, Tally
 from trunchray.engine.progress import question
 from trunchray.errors import Interrupted, StoreError
 from trunchray.pages.report.page import report_page
@@ -35,14 +35,14 @@ def aggregate(
     plan: Plan,
     folder: RunFolder,
     *,
-    missing: str = NOT_REACHED,
+    missing: str | None = None,
     closed: Mapping[str, str] | None = None,
     stop: Event | None = None,
 ) -> Aggregate:
     """Count every committed row of the plan once, and store them all as `report/results.parquet`.
 
     Rows are ordered by agent, attempt and the plan's order of cases, whoever ran them and whenever. `missing` says why
-    trials have no row, where some have none, and `closed` why those of a model have none.
+    trials have no row, where that is not the usual reason, and `closed` why those of a model have none.
 
     Raises:
         Interrupted: `stop` was set meanwhile; nothing is lost but the time.
@@ -67,7 +67,8 @@ def aggregate(
             folder.write_report("results.parquet", path)
         else:
             folder.write_results(path, question(plan.spec))
-    return Aggregate(tally.report(closed, otherwise=missing), damaged)
+    usual = NO_ANSWER if plan.spec.regrades else NOT_REACHED
+    return Aggregate(tally.report(closed, otherwise=missing or usual), damaged)
 
 
 def tally_rows(
@@ -85,20 +86,24 @@ def tally_rows(
 
 
 def counted_tables(
-    plan: Plan, folder: RunFolder, agents: Collection[str]
+    plan: Plan, folder: RunFolder, agents: Collection[str], shards: Collection[str] | None = None
 ) -> Iterator[tuple[Shard, parts.Rows, list[str]]]:
-    """The committed rows of some agents by shard: by agent, attempt and the plan's order of cases.
+    """The committed rows of some agents, or of some shards of theirs: by agent, attempt and the plan's order of cases.
 
     Beside them the paths of parts that are gone or unreadable, whose rows are left out.
     """
-    found = [each for each in _committed(plan, folder) if each[0].agent.name in agents]
+    found = [each for each in _committed(plan, folder, agents) if shards is None or each[0].id in shards]
     with ThreadPoolExecutor(READERS) as threads:
         yield from _read_ahead(found, folder, threads)
 
 
-def counting_commits(plan: Plan, folder: RunFolder) -> dict[str, Receipt]:
-    """The commits of the plan's shards, whole or not; one of another plan under the same shard id does not count."""
-    digests = {shard.id: shard.keys_digest() for shard in plan.shards}
+def counting_commits(plan: Plan, folder: RunFolder, agents: Collection[str] | None = None) -> dict[str, Receipt]:
+    """The commits of the plan's shards, or of those of some agents, whole or not.
+
+    One of another plan under the same shard id does not count.
+    """
+    wanted = (shard for shard in plan.shards if agents is None or shard.agent.name in agents)
+    digests = {shard.id: shard.keys_digest() for shard in wanted}
     return {shard: found for shard, found in folder.commits().items() if found.is_of(digests.get(shard))}
 
 
@@ -110,9 +115,9 @@ def publish(report: Report, folder: RunFolder) -> Report:
     return report
 
 
-def _committed(plan: Plan, folder: RunFolder) -> list[tuple[Shard, Receipt]]:
-    """The shards with a commit that counts, by agent, attempt and the plan's order of cases."""
-    commits = counting_commits(plan, folder)
+def _committed(plan: Plan, folder: RunFolder, agents: Collection[str] | None = None) -> list[tuple[Shard, Receipt]]:
+    """Shards, of all agents or of some, with a commit that counts: by agent, attempt and the plan's order of cases."""
+    commits = counting_commits(plan, folder, agents)
     place = {agent.name: number for number, agent in enumerate(plan.spec.agents)}
     # The plan has the shards of one agent and attempt in order, and sorting keeps it.
     shards = sorted(plan.shards, key=lambda shard: (place[shard.agent.name], shard.attempt))
@@ -122,20 +127,7 @@ def _committed(plan: Plan, folder: RunFolder) -> list[tuple[Shard, Receipt]]:
 _Read = tuple[Shard, parts.Rows, list[str]]
 
 
-def _read_ahead(
-    found: Iterable[tuple[Shard, Receipt]], folder: RunFolder, threads: ThreadPoolExecutor
-) -> Iterator[_Read]:
-    """Each shard with its rows, in the given order, the next ones being fetched meanwhile."""
-    ahead: deque[Future[_Read]] = deque()
-    for shard, receipt in found:
-        ahead.append(threads.submit(_rows, shard, receipt, folder))
-        if len(ahead) == READERS:
-            yield ahead.popleft().result()
-    for future in ahead:
-        yield future.result()
-
-
-def _rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> _Read:
+def shard_rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> tuple[parts.Rows, list[str]]:
     """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
     contents, bad = folder.read_parts(receipt)
     tables: list[parts.Rows] = []
@@ -144,4 +136,21 @@ def _rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> _Read:
             tables.append(parts.decode(content))
         except StoreError:
             bad.append(path)
-    return shard, parts.choose(tables, shard.trial_keys()), bad
+    return parts.choose(tables, shard.trial_keys()), bad
+
+
+def _read_ahead(
+    found: Iterable[tuple[Shard, Receipt]], folder: RunFolder, threads: ThreadPoolExecutor
+) -> Iterator[_Read]:
+    """Each shard with its rows, in the given order, the next ones being fetched meanwhile."""
+    ahead: deque[Future[_Read]] = deque()
+    for shard, receipt in found:
+        ahead.append(threads.submit(_read, shard, receipt, folder))
+        if len(ahead) == READERS:
+            yield ahead.popleft().result()
+    for future in ahead:
+        yield future.result()
+
+
+def _read(shard: Shard, receipt: Receipt, folder: RunFolder) -> _Read:
+    return shard, *shard_rows(shard, receipt, folder)

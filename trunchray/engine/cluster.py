@@ -190,9 +190,9 @@ class RayPool:
             case _:
                 pass
         receipt = Receipt.model_validate(answer[0])
-        if receipt.missing and seat.drains:
+        if receipt.undone and seat.drains:
             return Returned(work.shard, work.attempt)
-        return Finished(work.shard, work.attempt, receipt, receipt.missing, answer[1])
+        return Finished(work.shard, work.attempt, receipt, receipt.undone, answer[1])
 
     def _ask_governor(self, now: float) -> None:
         """Keep its last answer; one that does not answer is asked again with the workers."""

@@ -15,7 +15,7 @@ from trunchray.core.plan import Plan
 from trunchray.core.report import Planned, PlannedModel
 from trunchray.core.tally import Tally
 from trunchray.engine.aggregate import tally_rows
-from trunchray.engine.launch import open_run
+from trunchray.engine.stored import open_run
 from trunchray.errors import UsageError
 
 LISTED = 100

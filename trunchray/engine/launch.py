@@ -14,7 +14,7 @@ from typing import Literal
 from trunchray.adapters.lease import HeldLease, refuse_if_driven
 from trunchray.adapters.models.connect import build_client
 from trunchray.adapters.models.reachable import check_reachable
-from trunchray.adapters.releases import StoredRelease, open_release
+from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.adapters.telemetry.connect import connect, refuse_untraceable
@@ -22,7 +22,7 @@ from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
-from trunchray.core.run import RunSpec, extend
+from trunchray.core.run import Aim, RunSpec, extend
 from trunchray.core.telemetry import SILENCE, Observe, Telemetry
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
@@ -30,11 +30,12 @@ from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.seating import Seating
 from trunchray.engine.spending import Balance, Spending, estimate
+from trunchray.engine.stored import open_run
 from trunchray.engine.worker import WorkerConfig
-from trunchray.errors import ReleaseError, UsageError
+from trunchray.errors import UsageError
 
 RAY_FROM = 1000
-"""With `pool: auto`, more owed trials than this are run on Ray: starting it costs ten seconds and more."""
+"""With `pool: auto`, models are asked more trials than this on Ray: starting it costs ten seconds and more."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,10 @@ class Launch:
     """How to give the command again, for those who look on; it holds no credential."""
     observe: Observe = field(default_factory=Observe)
     """What is told of it, and to whom."""
+    aim: Aim = "run"
+    """Which trials are done. Unless it is "run", the run has to be there."""
+    at: str | None = None
+    """The run's folder, when it is another one than that of its name in `out`."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -82,9 +87,9 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
     how.spending.refuse_unpriced(spec.agents)
     refuse_untraceable(how.observe)
-    if how.address is None:
+    if how.address is None and _asks(spec, how):
         _check_models(spec, inputs)
-    folder = RunFolder(f"{how.out}/{spec.run_id}")
+    folder = RunFolder(how.at or f"{how.out}/{spec.run_id}")
     _extended(folder.spec(), spec)  # so is another question
     lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
     telemetry: Telemetry = SILENCE
@@ -107,6 +112,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
         if balance.warning:
             how.observer.warn(balance.warning)
         on_ray = not _is_local(plan, how)
+        before = None if how.aim == "run" else Snapshot.read(folder.progress())
         telemetry = connect(how.observe, run=whole.run_id, worker="driver", on_ray=on_ray, driver=True)
         return Run(
             plan,
@@ -118,8 +124,10 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             stop=how.stop,
             stored=balance.stored,
             closed=balance.closed(wanted),
-            terms=Terms(how.spending.whole, how.spending.each, how.command),
+            terms=Terms(how.spending.whole, how.spending.each, before.command if before else how.command),
             telemetry=telemetry,
+            aim=how.aim,
+            reasons=before.closed if before else None,
         )()
     finally:
         telemetry.close()
@@ -138,18 +146,20 @@ def check(spec: RunSpec, release: StoredRelease, out: str, *, takeover: bool = F
         refuse_if_driven(folder.store)
 
 
-def estimate_cost(spec: RunSpec, release: StoredRelease, out: str, *, pilot: int | None = None) -> list[ModelEstimate]:
-    """What the trials will cost that the models of `spec` owe; `out` is the folder that holds runs. Writes nothing.
+def estimate_cost(
+    spec: RunSpec, release: StoredRelease, run_uri: str, *, pilot: int | None = None, aim: Aim = "run"
+) -> list[ModelEstimate]:
+    """What the trials of the models of `spec` will cost that are done in the run at `run_uri`. Writes nothing.
 
     Of a `pilot` of so many trials of each model, only those that it runs.
 
     Raises:
         UsageError: the run cannot be carried out as asked.
     """
-    folder = RunFolder(f"{out}/{spec.run_id}")
+    folder = RunFolder(run_uri)
     plan = make_plan(_extended(folder.spec(), spec), release.cases().index)
     wanted = {agent.name for agent in spec.agents}
-    return [one for one in estimate(plan, folder, release, pilot) if one.name in wanted]
+    return [one for one in estimate(plan, folder, release, pilot, aim) if one.name in wanted]
 
 
 def _extended(stored: RunSpec | None, wanted: RunSpec) -> RunSpec:
@@ -173,47 +183,6 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
     return publish(result.report, folder)
 
 
-def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
-    """A stored run and its plan.
-
-    Raises:
-        UsageError: there is no run at `run_uri`.
-        ReleaseError: its release is gone or damaged.
-    """
-    folder = RunFolder(run_uri)
-    return folder, stored_plan(stored_spec(folder))
-
-
-def stored_spec(folder: RunFolder) -> RunSpec:
-    """The question of a stored run.
-
-    Raises:
-        UsageError: there is no run.
-    """
-    if spec := folder.spec():
-        return spec
-    runs = [name for name in folder.store.names() if folder.store.exists(f"{name}/run.json")]
-    known = f"the runs in it are {', '.join(runs)}" if runs else "give the folder <out>/<run id>"
-    raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; {known}")
-
-
-def stored_plan(spec: RunSpec) -> Plan:
-    """The plan of a stored run.
-
-    Raises:
-        ReleaseError: its release is gone or damaged.
-    """
-    try:
-        release = open_release(spec.release)
-        cases = release.cases()
-        return make_plan(spec, cases.index, release.sources(cases))
-    except ReleaseError as e:
-        raise ReleaseError(
-            f"the release of run {spec.run_id!r} cannot be read: {e}. "
-            "Put it back; the `trunchray run` command that started the run also compiles it again"
-        ) from e
-
-
 def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
     """Find out before the first trial that a key is missing or that nobody listens."""
     for agent in spec.agents:
@@ -231,7 +200,7 @@ def _pool(
     def purse() -> Purse | None:
         return (balances.pop() if balances else Balance.open(plan, folder, release, how.spending)).purse
 
-    config = WorkerConfig(how.require, how.cache, how.observe)
+    config = WorkerConfig(how.require, how.cache, how.observe, how.aim)
     if _is_local(plan, how):
         return lambda: LocalPool(folder.uri, release.uri, config, purse=purse())
 
@@ -259,7 +228,13 @@ def _pool(
 
 
 def _is_local(plan: Plan, how: Launch) -> bool:
-    return how.pool == "local" or (how.pool == "auto" and not how.address and plan.trials <= RAY_FROM)
+    small = plan.trials <= RAY_FROM or not _asks(plan.spec, how)
+    return how.pool == "local" or (how.pool == "auto" and not how.address and small)
+
+
+def _asks(spec: RunSpec, how: Launch) -> bool:
+    """Whether models are asked; else only stored answers are graded, which takes no time on Ray's scale."""
+    return how.aim != "regrade" and spec.regrades is None
 
 
 @contextmanager

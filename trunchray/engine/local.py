@@ -91,7 +91,7 @@ class LocalPool:
         try:
             receipt = await self._worker.work(work.shard, work.attempt)
             closed = self._worker.closed(work.shard)
-            self._events.put(Finished(work.shard, work.attempt, receipt, receipt.missing, closed))
+            self._events.put(Finished(work.shard, work.attempt, receipt, receipt.undone, closed))
         except (StoreError, Interrupted) as e:
             self._events.put(e)
         except Exception as e:

@@ -15,7 +15,7 @@ from trunchray.core.agent import AgentSpec
 from trunchray.core.plan import Plan
 from trunchray.core.report import ModelReport, Planned
 from trunchray.engine.aggregate import counted_tables, tally_rows
-from trunchray.engine.launch import open_run
+from trunchray.engine.stored import open_run
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,10 @@ from trunchray.core.ledger import (
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, InHand, Receipt
 from trunchray.core.report import Report
+from trunchray.core.run import Aim
 from trunchray.core.telemetry import SILENCE, Telemetry
 from trunchray.core.trial import BLOCKING
-from trunchray.engine.aggregate import aggregate, counting_commits, publish
+from trunchray.engine.aggregate import Aggregate, aggregate, counting_commits, publish
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import NodeStanding, Progress, Snapshot, Terms
 from trunchray.engine.rates import Rates
@@ -120,7 +121,8 @@ class Run:
     `wanted` names the agents to run; others of the plan are only reported. Setting `stop` ends the run early: what is
     finished is kept, and the same command goes on from there. `stored` counts, by shard, rows that are known to be
     stored without a commit. Of the `closed` agents nothing is run, for the reason given. `terms` are for those who look
-    on. `clock` counts seconds from anywhere.
+    on. `aim` says which trials are done; when it is not all that are owed, `reasons` says by agent why others have no
+    row. `clock` counts seconds from anywhere.
     """
 
     def __init__(
@@ -137,6 +139,8 @@ class Run:
         closed: Mapping[str, str] | None = None,
         terms: Terms | None = None,
         telemetry: Telemetry = SILENCE,
+        aim: Aim = "run",
+        reasons: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._plan, self._folder, self._lease = plan, folder, lease
@@ -148,6 +152,8 @@ class Run:
         self._standing: Mapping[str, Standing] = {}
         self._warned: set[str] = set()
         self._telemetry = telemetry
+        self._aim: Aim = aim
+        self._reasons = dict(reasons or {})
         self._nodes: Mapping[str, NodeStanding] = {}
         self._closed, self._stored = dict(closed or {}), stored or {}
         self._workers = 0
@@ -166,27 +172,39 @@ class Run:
 
     def _report(self) -> Report:
         commits = counting_commits(self._plan, self._folder)
-        again = {
-            shard
-            for shard, receipt in commits.items()
-            if receipt.counts.retryable and not receipt.missing and shard in self._may_run
-        }
+        again = {shard for shard, receipt in commits.items() if shard in self._may_run and self._is_redone(receipt)}
         self._say_what_is_there(commits, again)
         self._run(commits, again)
         if self._stop.is_set():
             return self._stopped_report()
-        result = aggregate(self._plan, self._folder, closed=self._closed, stop=self._stop)
+        result = self._aggregate()
         if result.damaged:
+            self._say_damaged(result.damaged)
+        if result.damaged and self._aim == "run":
             self._repair(result.damaged)
-            result = aggregate(self._plan, self._folder, closed=self._closed, stop=self._stop)
+            result = self._aggregate()
         self._lease.check()
         report = publish(result.report, self._folder)
         self._conclude()
         return report
 
+    def _aggregate(self) -> Aggregate:
+        return aggregate(self._plan, self._folder, closed=self._reasons | self._closed, stop=self._stop)
+
+    def _is_redone(self, receipt: Receipt) -> bool:
+        """Whether a shard has counted rows that are done again."""
+        match self._aim:
+            case "run":  # what is missing is run anyhow
+                return receipt.counts.retryable > 0 and not receipt.missing
+            case "retry":
+                return receipt.counts.retryable > 0
+            case "regrade":  # which of them its worker sees
+                return receipt.counts.error > 0
+
     def _say_what_is_there(self, commits: Mapping[str, Receipt], again: Collection[str]) -> None:
         found = Progress(self._plan, commits).snapshot({})
-        errors = sum(commits[shard].counts.retryable for shard in again)
+        asks = self._aim != "regrade" and self._plan.spec.regrades is None
+        errors = sum(commits[shard].counts.retryable for shard in again) if asks else 0
         if found.rows:
             asked_again = f"; {errors:,} that ended in an error are asked again" if errors else ""
             self._observer.note(f"{found.rows:,} of {found.planned:,} trials are counted already{asked_again}")
@@ -202,15 +220,17 @@ class Run:
                 f"stopped: {rows:,} of {planned:,} trials are counted; the same command continues, "
                 f"and `trunchray report {self._folder.uri}` reports on what there is"
             )
-        result = aggregate(self._plan, self._folder, missing="cancelled", closed=self._closed)
+        missing = "cancelled" if self._aim == "run" else None
+        result = aggregate(self._plan, self._folder, missing=missing, closed=self._reasons | self._closed)
         return publish(result.report, self._folder)
 
     def _run(self, committed: Mapping[str, Receipt], again: Collection[str] = ()) -> None:
-        """Run the wanted shards that are not among the committed ones, not whole there, or asked `again`."""
+        """Run the wanted shards that are asked `again`, or, if that is the aim, not whole among the committed ones."""
+        whole = {id_ for id_, receipt in committed.items() if not receipt.missing} if self._aim == "run" else None
         owed = [
             (shard.id, shard.agent.name)
             for shard in self._plan.shards
-            if (shard.id not in committed or committed[shard.id].missing or shard.id in again)
+            if (shard.id in again or (whole is not None and shard.id not in whole))
             and shard.id in self._may_run
             and shard.agent.name not in self._closed
         ]
@@ -222,7 +242,8 @@ class Run:
 
     def _at_rest(self) -> Snapshot:
         """The run without anybody at work."""
-        closed = {name: Standing(permits=0, closed=reason) for name, reason in self._closed.items()}
+        closed = self._reasons | self._closed
+        closed = {name: Standing(permits=0, closed=reason) for name, reason in closed.items()}
         standing = closed | {name: one for name, one in self._standing.items() if one.closed}
         return self._progress.snapshot({}, standing, datetime.now(UTC))
 
@@ -230,11 +251,15 @@ class Run:
         """Tell those who read the folder that nothing more comes of this command."""
         self._folder.write_progress(self._at_rest().model_copy(update={"final": True}).model_dump(mode="json"))
 
-    def _repair(self, damaged: Mapping[str, list[str]]) -> None:
-        """Stored rows that are gone or damaged are owed again."""
+    def _say_damaged(self, damaged: Mapping[str, list[str]]) -> None:
         for shard, paths in damaged.items():
             again = "its trials are run again" if shard in self._may_run else "run the command with its model again"
+            if self._aim != "run":
+                again = "its trials are not counted; `trunchray run` again"
             self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, {again}")
+
+    def _repair(self, damaged: Mapping[str, list[str]]) -> None:
+        """Stored rows that are gone or damaged are owed again."""
         commits = counting_commits(self._plan, self._folder)
         self._run({shard: receipt for shard, receipt in commits.items() if shard not in damaged})
 
@@ -291,8 +316,9 @@ class Run:
 
     def _commit(self, receipt: Receipt) -> None:
         """Let the rows of a receipt count, be it of a whole shard or of one that ends early."""
+        again = "were run again" if self._aim == "run" else "do not count"
         for path in receipt.damaged:
-            self._observer.warn(f"{path} cannot be read; the trials it held were run again")
+            self._observer.warn(f"{path} cannot be read; the trials it held {again}")
         self._warn_once(receipt.warnings)
         if receipt.parts:
             self._lease.confirm()

@@ -18,6 +18,7 @@ from trunchray.core.budget import Budget, Purse, Spend, total
 from trunchray.core.estimate import ModelEstimate, Size, from_rows, from_sizes, one_trial, size
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Mark, Receipt
+from trunchray.core.run import Aim
 from trunchray.engine.aggregate import counting_commits
 from trunchray.errors import StoreError, UsageError
 
@@ -68,6 +69,8 @@ class Paid:
     spent: Spend = field(default_factory=Spend)
     rows: int = 0
     """Trials that need not be run any more."""
+    retryable: int = 0
+    """Counted errors that asking again could mend."""
     sample: list[Spend] = field(default_factory=list[Spend])
     stored: dict[str, Counts] = field(default_factory=dict[str, Counts])
     """By shard, the rows that no commit lists."""
@@ -91,6 +94,7 @@ def read_paid(plan: Plan, folder: RunFolder, commits: Mapping[str, Receipt]) -> 
         if receipt:
             of.spent += receipt.spent
             of.rows += receipt.counts.rows - receipt.counts.retryable
+            of.retryable += receipt.counts.retryable
         elif rows:
             of.stored[shard.id] = Counts.of(newest)
         if receipt is None or receipt.missing:
@@ -100,13 +104,16 @@ def read_paid(plan: Plan, folder: RunFolder, commits: Mapping[str, Receipt]) -> 
     return paid
 
 
-def estimate(plan: Plan, folder: RunFolder, release: StoredRelease, pilot: int | None = None) -> list[ModelEstimate]:
-    """For each model of the plan, what the trials that it owes will cost; of a `pilot`, no more than so many in all."""
+def estimate(
+    plan: Plan, folder: RunFolder, release: StoredRelease, pilot: int | None = None, aim: Aim = "run"
+) -> list[ModelEstimate]:
+    """For each model of the plan, what the trials to be done will cost; of a `pilot`, no more than so many in all."""
     planned = len(plan.evals) * plan.spec.attempts
     all_of_them = planned if pilot is None else min(planned, pilot)
     # To look whether all commits count would take longer than it is worth.
     paid = read_paid(plan, folder, folder.commits())
-    return _estimates(plan, release, paid, {name: max(0, all_of_them - of.rows) for name, of in paid.items()})
+    owed = {name: of.retryable if aim == "retry" else max(0, all_of_them - of.rows) for name, of in paid.items()}
+    return _estimates(plan, release, paid, owed)
 
 
 @dataclass(frozen=True)

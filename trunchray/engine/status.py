@@ -19,8 +19,8 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.lease import HEARTBEAT, STALE, Lease
 from trunchray.core.run import RunSpec
 from trunchray.engine.aggregate import counting_commits
-from trunchray.engine.launch import stored_plan, stored_spec
 from trunchray.engine.progress import Progress, Snapshot, question
+from trunchray.engine.stored import stored_plan, stored_spec
 from trunchray.errors import ReleaseError
 
 State = Literal["complete", "running", "waiting"]

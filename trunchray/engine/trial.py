@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from trunchray.agents.base import Agent
 from trunchray.core.case import Case
 from trunchray.core.telemetry import SILENCE, Telemetry
-from trunchray.core.trial import Failure, Result, Timing, Trace, Trial, Verdict
+from trunchray.core.trial import Asked, Failure, Result, Timing, Trace, Trial, Verdict
 from trunchray.errors import EvaluatorError, ProviderError, TrialError, boundary
 from trunchray.evaluators.grade import Grader
 
@@ -21,15 +21,14 @@ def _utc() -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """What came of asking: a trace, or why it is missing or not whole. `queued` and `seconds` are in seconds."""
+    """What came of asking one trial: just now, or, when it is `reused`, some time before."""
 
     trial: Trial
     case: Case
-    queued: float
-    started_at: datetime
-    seconds: float
-    trace: Trace | None = None
-    failure: Failure | None = None
+    asked: Asked
+    reused: bool = False
+    earlier_errors: int = 0
+    """Rows of the trial before that ended in an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ class TrialRunner:
     now: Callable[[], datetime] = _utc
     telemetry: Telemetry = SILENCE
 
-    async def generate(self, trial: Trial, case: Case, *, queued: float = 0) -> Generation:
+    async def generate(self, trial: Trial, case: Case, *, queued: float = 0) -> Asked:
         """Ask the agent. `queued` is how long the trial waited for its turn, in seconds."""
         started_at, began = self.now(), self.clock()
         trace: Trace | None = None
@@ -58,12 +57,12 @@ class TrialRunner:
         except TrialError as e:
             failure = Failure.of(e)
             trace = e.trace if isinstance(e.trace, Trace) else None
-        return Generation(trial, case, queued, started_at, self.clock() - began, trace, failure)
+        return Asked(started_at, self.clock() - began, queued, trace, failure)
 
     async def grade(self, generation: Generation) -> Result:
         """Grade what was generated; a trial that failed is an error already."""
-        began = self.clock()
-        trace, failure = generation.trace, generation.failure
+        began, asked = self.clock(), generation.asked
+        trace, failure = asked.trace, asked.failure
         verdict: Verdict | None = None
         evaluator: str | None = None
         if trace and not failure:
@@ -85,13 +84,15 @@ class TrialRunner:
             failure=failure,
             evaluator_digest=evaluator,
             latency=Timing(
-                queued=generation.queued,
-                model=trace.model_seconds if trace else generation.seconds,
+                queued=asked.queued,
+                model=trace.model_seconds if trace else asked.seconds,
                 tools=trace.tools_seconds if trace else 0,
                 evaluator=graded,
-                total=generation.seconds + graded,
+                total=asked.seconds + graded,
             ),
-            started_at=generation.started_at,
+            started_at=asked.started_at,
             ended_at=self.now(),
             worker=self.worker,
+            earlier_errors=generation.earlier_errors,
+            reused=generation.reused,
         )

@@ -18,9 +18,9 @@ from trunchray.core.plan import Plan
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
 from trunchray.engine.aggregate import READERS
-from trunchray.engine.launch import open_run, stored_plan, stored_spec
 from trunchray.engine.progress import question
 from trunchray.engine.status import Status, StatusReader
+from trunchray.engine.stored import open_run, stored_plan, stored_spec
 from trunchray.errors import StoreError
 
 

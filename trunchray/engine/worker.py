@@ -30,17 +30,20 @@ from trunchray.adapters.sandbox.tools import ToolModule
 from trunchray.adapters.telemetry.connect import connect
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
+from trunchray.agents.unasked import Unasked
 from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
-from trunchray.core.receipt import Counts, InHand, Mark, Marks, PartRef, Receipt
+from trunchray.core.receipt import Counts, InHand, Mark, Marks, PartRef, Receipt, owes
+from trunchray.core.run import Aim
 from trunchray.core.telemetry import Fact, Observe, Span
-from trunchray.core.trial import Result, Trial
+from trunchray.core.trial import Asked, Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
+from trunchray.engine.answers import StoredAnswers
 from trunchray.engine.semaphore import ResizableSemaphore
 from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
-from trunchray.engine.trial import TrialRunner
+from trunchray.engine.trial import Generation, TrialRunner
 from trunchray.errors import StoreError, UsageError
 from trunchray.evaluators.grade import Grader
 
@@ -54,7 +57,7 @@ quarter of all processor time. What waits longer to be freed is some 10 MB.
 
 @dataclass(frozen=True, slots=True)
 class WorkerConfig:
-    """How all workers of a run work, which changes nothing of what is asked."""
+    """How all workers of a command work, which changes nothing of what is asked."""
 
     require: Requirement = "none"
     """The walls without which it runs no author code."""
@@ -62,6 +65,8 @@ class WorkerConfig:
     """The store of answers that need not be asked for again."""
     observe: Observe = field(default_factory=Observe)
     """What it tells of its work, and to whom."""
+    aim: Aim = "run"
+    """Which trials it does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +91,30 @@ class _InWork:
     """A shard that is being run: the rows it has so far, and the trials that are under way."""
 
     rows: Marks
+    answers: dict[str, Asked]
+    """By trial key, those that are stored and only graded now."""
     in_flight: int = 0
     again: int = 0
     """Rows that are asked for once more."""
+    undone: int = 0
+    """Trials that are to be done."""
+
+
+@dataclass(slots=True)
+class _Stored:
+    """What there is of a shard."""
+
+    kept: list[PartRef] = field(default_factory=list[PartRef])
+    """Its readable parts."""
+    rows: Marks = field(default_factory=Marks)
+    """The planned rows they hold."""
+    answers: dict[str, Asked] = field(default_factory=dict[str, Asked])
+    """By trial key, those of rows that only have to be graded again, and those that another run has."""
+    owed: list[Trial] = field(default_factory=list[Trial])
+    """What is to be done."""
+    damaged: list[str] = field(default_factory=list[str])
+    """The paths of unreadable parts."""
+    warnings: list[str] = field(default_factory=list[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +139,10 @@ class Worker:
                 f"{folder.uri} holds no run.json there; keep runs where every node sees them: give an address such as "
                 "s3://… as `out`, or a folder that all nodes mount at the same path"
             )
-        load_clients(spec.agents)
+        self._source = StoredAnswers(spec.regrades.run) if spec.regrades else None
+        self._asks = self._source is None and place.config.aim != "regrade"
+        if self._asks:
+            load_clients(spec.agents)
         self._folder, self._place = folder, place
         self._begun = folder.begun()
         self._cases: CaseTable = release.cases()
@@ -143,7 +172,8 @@ class Worker:
     async def work(self, shard_id: str, attempt: int) -> Receipt:
         """Run what no stored part of the shard holds yet, and say which parts hold it all.
 
-        Errors that asking again could mend are asked again; the new row counts, because its part is listed later.
+        Which trials those are, the worker's aim says. Errors that asking again could mend are asked again; the new row
+        counts, because its part is listed later. An answer that is stored and has no verdict is graded, not asked for.
 
         Raises:
             StoreError: rows could not be stored; those that were are found by the next attempt.
@@ -155,14 +185,13 @@ class Worker:
 
     async def _work(self, shard: Shard, attempt: int, span: Span) -> Receipt:
         shard_id = shard.id
-        kept, rows, damaged = await asyncio.to_thread(self._stored, shard, attempt)
-        work = self._in_work[shard_id] = _InWork(rows)
+        stored = await asyncio.to_thread(self._look_up, shard, attempt)
+        owed, rows = stored.owed, stored.rows
+        work = self._in_work[shard_id] = _InWork(rows, stored.answers, undone=len(owed))
         try:
             desk = self._desk(shard.agent)
             async with Shelf(self._folder, shard_id, every=FLUSH_SECONDS if attempt == 1 else SOON) as shelf:
-                stored = rows.newest
-                owed = [trial for trial in shard.trials() if trial.key not in stored or stored[trial.key].retryable]
-                work.again = sum(trial.key in stored for trial in owed)
+                work.again = sum(trial.key in rows.newest for trial in owed)
                 await self._all(self._one(trial, desk, shelf, work) for trial in owed)
         finally:
             self._in_work.pop(shard_id, None)
@@ -171,14 +200,15 @@ class Worker:
         return Receipt(
             shard=shard_id,
             attempt=attempt,
-            parts=(*kept, *shelf.parts),
+            parts=(*stored.kept, *shelf.parts),
             keys_digest=keys_digest(rows.newest),
             plan_digest=shard.keys_digest(),
             counts=counts,
             replaced=rows.replaced,
             missing=missing,
-            damaged=tuple(damaged),
-            warnings=self._cache.warnings if self._cache else (),
+            undone=work.undone,
+            damaged=tuple(stored.damaged),
+            warnings=(*stored.warnings, *(self._cache.warnings if self._cache else ())),
         )
 
     def progress(self) -> dict[str, InHand]:
@@ -196,7 +226,7 @@ class Worker:
             UsageError: a key is missing, say.
         """
         for spec in self._plan.spec.agents:
-            if spec.name in agents and spec.mock is None:
+            if self._asks and spec.name in agents and spec.mock is None:
                 build_client(spec, environ=os.environ)
 
     def renumber(self, index: int, count: int) -> None:
@@ -230,29 +260,44 @@ class Worker:
         await asyncio.to_thread(self._telemetry.close)
 
     async def _one(self, trial: Trial, desk: _Desk, shelf: Shelf, work: _InWork) -> None:
-        runner = desk.runner
-        queued_from = runner.clock()
         with ExitStack() as told:
-            async with desk.places:
-                if self._stopping or (number := await desk.admission.begin()) is None:
-                    return
-                work.in_flight += 1
-                queued = runner.clock() - queued_from
-                span = told.enter_context(self._telemetry.span("trial", queued=queued, **_about(trial)))
-                try:
-                    generation = await runner.generate(trial, self._cases[trial.case_id], queued=queued)
-                finally:
-                    work.in_flight -= 1
-                    desk.admission.end(number)
+            begun = await self._begin(trial, desk, work, told)
+            if begun is None:
+                return
+            generation, span = begun
             # Graded without a place, and after the trial that takes it has asked: neither a slow evaluator nor our own
             # work keeps the model waiting.
             await asyncio.sleep(0)
-            result = await runner.grade(generation)
+            result = await desk.runner.grade(generation)
             _tell(span, result)
         digest = self._plan.spec.release_digest
         await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
         work.again -= trial.key in work.rows.newest
+        work.undone -= 1
         work.rows.put(trial.key, _mark(result))
+
+    async def _begin(self, trial: Trial, desk: _Desk, work: _InWork, told: ExitStack) -> tuple[Generation, Span] | None:
+        """The stored answer, or else what the agent says when it is the trial's turn; None when it may not begin."""
+        runner, errors = desk.runner, work.rows.errors[trial.key]
+        if stored := work.answers.pop(trial.key, None):
+            if self._stopping:
+                return None
+            span = told.enter_context(self._telemetry.span("trial", queued=0.0, **_about(trial)))
+            return Generation(trial, self._cases[trial.case_id], stored, reused=True, earlier_errors=errors), span
+        queued_from = runner.clock()
+        async with desk.places:
+            if self._stopping or (number := await desk.admission.begin()) is None:
+                return None
+            work.in_flight += 1
+            queued = runner.clock() - queued_from
+            span = told.enter_context(self._telemetry.span("trial", queued=queued, **_about(trial)))
+            try:
+                case = self._cases[trial.case_id]
+                asked = await runner.generate(trial, case, queued=queued)
+            finally:
+                work.in_flight -= 1
+                desk.admission.end(number)
+        return Generation(trial, case, asked, earlier_errors=errors), span
 
     async def _all(self, trials: Iterable[Any]) -> None:
         """Run the trials to their ends, then raise what broke one of them down; a stopped one is just not run."""
@@ -269,12 +314,8 @@ class Worker:
 
     def _desk(self, spec: AgentSpec) -> _Desk:
         if spec.name not in self._desks:
-            replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
-            client = build_client(spec, environ=os.environ, replay=replay)
-            if self._place.config.observe.anything:
-                client = ObservedClient(client, spec, self._telemetry)
             admission = self._admissions.of(spec)
-            agent = build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
+            agent = self._agent(spec, admission) if self._asks else Unasked()
             self._desks[spec.name] = _Desk(
                 agent,
                 TrialRunner(agent, spec.digest, self._grader, self._place.name, telemetry=self._telemetry),
@@ -284,14 +325,36 @@ class Worker:
             )
         return self._desks[spec.name]
 
-    def _stored(self, shard: Shard, attempt: int) -> tuple[list[PartRef], Marks, list[str]]:
-        """The shard's readable parts, the planned rows they hold, and the paths of unreadable ones."""
-        planned = set(shard.trial_keys())
-        kept: list[PartRef] = []
-        rows = Marks()
-        damaged: list[str] = []
+    def _agent(self, spec: AgentSpec, admission: AgentAdmission) -> Agent:
+        replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
+        client = build_client(spec, environ=os.environ, replay=replay)
+        if self._place.config.observe.anything:
+            client = ObservedClient(client, spec, self._telemetry)
+        return build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
+
+    def _look_up(self, shard: Shard, attempt: int) -> _Stored:
+        """What there is of a shard, and what is to be done; of the answers only what is needed for that."""
+        stored = self._stored(shard, attempt)
+        newest, answers = stored.rows.newest, stored.answers
+        owed = [trial for trial in shard.trials() if owes(self._place.config.aim, newest.get(trial.key))]
+        if self._source and owed:
+            found = self._source.of(shard)
+            lost = "missing or damaged, the answers there are not graded"
+            stored.warnings += [f"{path}: {lost}" for path in found.damaged]
+            for trial in owed:
+                asked = found.asked.get(trial.case_id)
+                if asked and not (asked.failure and trial.key in newest):  # what is an error there still is no news
+                    answers.setdefault(trial.key, asked)
+        if not self._asks:
+            owed = [trial for trial in owed if trial.key in answers]
+        stored.owed = owed
+        stored.answers = {trial.key: answers[trial.key] for trial in owed if trial.key in answers}
+        return stored
+
+    def _stored(self, shard: Shard, attempt: int) -> _Stored:
+        planned, stored = set(shard.trial_keys()), _Stored()
         if attempt == 1 and shard.id not in self._begun:  # asking for every new shard would be a third of all requests
-            return kept, rows, damaged
+            return stored
         last = self._folder.last_commit(shard.id)
         committed = {part.path: part.sha256 for part in last.parts} if last else {}
         names = self._folder.part_names(shard.id)
@@ -301,19 +364,22 @@ class Worker:
             *(path for path in names if path not in committed),
         ]:
             try:
-                sha, found = self._folder.decoded(path, partial(_part, expected=committed.get(path)))
+                sha, found, answers = self._folder.decoded(path, partial(_part, expected=committed.get(path)))
             except StoreError:
-                damaged.append(path)
+                stored.damaged.append(path)
                 continue
-            kept.append(PartRef(path=path, rows=len(found), sha256=sha))
+            stored.kept.append(PartRef(path=path, rows=len(found), sha256=sha))
+            stored.answers |= answers
             for key, mark in found:
                 if key in planned:
-                    rows.put(key, mark)
-        return kept, rows, damaged
+                    stored.rows.put(key, mark)
+        newest = stored.rows.newest
+        known = {key: asked for key, asked in stored.answers.items() if key in newest and newest[key].gradable}
+        return replace(stored, answers=known)
 
 
-def _part(content: bytes, expected: str | None) -> tuple[str, list[tuple[str, Mark]]]:
-    """A part's SHA-256, which has to be the expected one, and its rows.
+def _part(content: bytes, expected: str | None) -> tuple[str, list[tuple[str, Mark]], dict[str, Asked]]:
+    """A part's SHA-256, which has to be the expected one, its rows, and the answers that only grading failed on.
 
     Raises:
         StoreError: it is damaged.
@@ -321,7 +387,10 @@ def _part(content: bytes, expected: str | None) -> tuple[str, list[tuple[str, Ma
     sha = sha256(content)
     if expected not in {None, sha}:
         raise StoreError("not what was committed")
-    return sha, parts.marks(parts.decode(content))
+    rows = parts.decode(content)
+    found = parts.marks(rows)
+    gradable = [place for place, (_, mark) in enumerate(found) if mark.gradable]
+    return sha, found, dict(parts.answers(rows, gradable)) if gradable else {}
 
 
 def _about(trial: Trial) -> dict[str, Fact]:
@@ -333,14 +402,14 @@ def _tell(span: Span, result: Result) -> None:
     span.add(outcome=result.outcome, failure=failure.type if failure else None)
     if failure:
         span.add(boundary=failure.boundary)
-    if trace:
+    if trace and not result.reused:
         span.add(tokens=trace.spent_tokens, cost=trace.cost_usd, retries=trace.retries)
 
 
 def _mark(result: Result) -> Mark:
     trace, failure = result.trace, result.failure
-    tokens, cost = (trace.spent_tokens, nanodollars(trace.cost_usd)) if trace else (0, 0)
-    return Mark(result.outcome, tokens, bool(failure and failure.retryable), cost)
+    tokens, cost = (trace.spent_tokens, nanodollars(trace.cost_usd)) if trace and not result.reused else (0, 0)
+    return Mark(result.outcome, tokens, bool(failure and failure.retryable), cost, result.gradable)
 
 
 def _tools(release: StoredRelease) -> Mapping[str, Tool]:

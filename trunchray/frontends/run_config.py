@@ -46,6 +46,10 @@ class RayConfig(Seating):
     """`<host>:<port>` of its head, or auto for the one that this machine belongs to; None for a Ray of our own."""
 
 
+CONFIRM_ABOVE = 10.0
+"""US dollars that a command spends unasked where no config says otherwise."""
+
+
 class RunConfig(Frozen):
     """A whole run config. Paths are relative to the file it stands in."""
 
@@ -71,7 +75,7 @@ class RunConfig(Frozen):
     """What is told of the run, and to whom."""
     budget: Budget = Budget()
     """What may be spent on the run, by all its commands together; the next command may name another one."""
-    confirm_above: float = Field(default=10, ge=0, allow_inf_nan=False)
+    confirm_above: float = Field(default=CONFIRM_ABOVE, ge=0, allow_inf_nan=False)
     """US dollars: a command that is expected to spend more runs nothing until that is confirmed."""
     max_error_share: float = Field(default=0, ge=0, le=1)
     """The share of error rows up to which a finished run exits 0."""

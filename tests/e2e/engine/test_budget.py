@@ -99,13 +99,13 @@ def test_a_pilot_runs_so_many_trials_of_each_model(pool: str, release: StoredRel
     with CountingProvider(latency=0.005) as provider:
         agents = [model(provider), model(provider, "n")]
         spec = question(release, agents)
-        before = estimate_cost(spec, release, str(tmp_path))
+        before = estimate_cost(spec, release, f"{tmp_path}/test")
         assert {(one.basis, one.trials) for one in before} == {("sizes", CASES)}
         report = drive(spec, release, tmp_path, pool=pool, spending=Spending(pilot=20))
         assert {one.not_run_reason for one in report.models} == {"pilot"}
         assert provider.asked.total() == 40
         assert [one.planned - one.not_run for one in report.models] == [20, 20]
-        for one in estimate_cost(spec, release, str(tmp_path)):
+        for one in estimate_cost(spec, release, f"{tmp_path}/test"):
             assert (one.basis, one.rows, one.trials) == ("rows", 20, CASES - 20)
             assert one.usd is not None
             assert one.usd.low == pytest.approx(one.usd.high) == pytest.approx((CASES - 20) * EACH)

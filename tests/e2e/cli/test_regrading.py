@@ -1,0 +1,204 @@
+"""retry and regrade, as people and programs meet them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.commands import CommandLine
+from support.made_runs import make_run
+from support.provider import CountingProvider
+from support.releases import make_release
+from trunchray.adapters.releases import StoredRelease
+
+HOSTILE = "[red]no[/red] \x1b[2J :smile:"
+
+
+@pytest.fixture
+def strict(here: Path) -> StoredRelease:
+    """The release that grades only answers about an even number as right."""
+    return make_release(here / "strict", 8, check=lambda n: {"kind": "contains", "expected": f"{n % 2 or n}"})
+
+
+@pytest.fixture
+def run(here: Path, release: StoredRelease, trunchray: CommandLine) -> str:
+    """Eight answers of a model that echoes, all of them right."""
+    assert trunchray("run", release.uri, "--model", "mock/echo", "--run-id", "r").code == 0
+    return "runs/r"
+
+
+def test_flips_for_people(run: str, strict: StoredRelease, trunchray: CommandLine):
+    """How many verdicts changed, by model and eval, each with its case, and where all of them are."""
+    outcome = trunchray("regrade", run, "--release", strict.uri)
+    assert outcome.code == 0, outcome.err
+    lines = [" ".join(line.split()) for line in outcome.out.splitlines()]
+    assert "3 of 8 verdicts have changed" in lines
+    head = lines.index("model / eval passed → failed")
+    assert lines[head + 1] == "mock/echo / odd 3"
+    assert sum(line.startswith("c") and "passed → failed" in line for line in lines) == 3
+    assert lines[-1].endswith("/report/report.md")
+    assert any(line.startswith("flips ") and line.endswith("/report/flips.jsonl") for line in lines)
+    again = trunchray("regrade", run)
+    assert "no verdict of 8 has changed" in again.out
+
+
+def test_flips_for_programs(run: str, strict: StoredRelease, trunchray: CommandLine):
+    """`regrade --json` gives the report, where it is, the flips and what was left out; the rest of the tools take the
+    regrade as a run."""
+    value = trunchray("regrade", run, "--release", strict.uri, "--name", "strict", "--json").json
+    assert {"run", "models", "complete", "uri", "flips", "left_out"} <= value.keys()
+    assert (value["run"], value["passed"], value["failed"]) == ("strict", 5, 3)
+    flips = value["flips"]
+    assert (flips["compared"], flips["flipped"], len(flips["flips"])) == (8, 3, 3)
+    assert flips["counts"] == [{"model": "mock/echo", "eval_id": "odd", "old": "passed", "new": "failed", "count": 3}]
+    assert flips["flips"][0].keys() == {"model", "eval_id", "case_id", "attempt", "old", "new"}
+    assert value["left_out"]["changed"] == {"count": 0, "cases": []}
+    uri = value["uri"]
+    compared = trunchray("compare", run, uri, "--json")
+    assert compared.code == 0, compared.err
+    assert "strict: complete" in trunchray("status", uri).out
+    assert trunchray("report", uri, "--json").json["models"] == value["models"]
+    assert trunchray("gate", uri, "--allow", "each=8").code == 0
+    assert len(trunchray("export", uri, "--to", "jsonl").out.splitlines()) == 8
+    assert len(Path(uri, "report", "flips.jsonl").read_text().splitlines()) == 3
+
+
+def test_cases_that_are_left_out(run: str, here: Path, trunchray: CommandLine):
+    """They are counted and named, with the reason; the others are graded."""
+    other = make_release(here / "other", 10, prompt=lambda n: "another" if n == 3 else f"prompt {n}")
+    said = trunchray("regrade", run, "--release", other.uri)
+    assert said.code == 0
+    assert "left out, because asked otherwise by the new release: 1 case (c3)" in said.err
+    assert "left out, because new, so that nobody has answered: 2 cases (c8, c9)" in said.err
+    assert "no verdict of 7 has changed" in said.out
+
+
+def test_a_benchmark_is_compiled(here: Path, trunchray: CommandLine):
+    """A grader that was mended in the repository grades what the one before had graded."""
+    assert trunchray("init", "mine").code == 0
+    assert trunchray("run", "mine", "--model", "mock/echo", "--run-id", "r").code in (0, 3)
+    outcome = trunchray("regrade", "runs/r", "--release", "mine", "--json")
+    assert outcome.code == 0, outcome.err
+    assert outcome.json["flips"]["flipped"] == 0
+
+
+def config(provider: CountingProvider, release: StoredRelease) -> dict[str, Any]:
+    model = {"id": "local/m", "name": "m", "base_url": provider.base_url, "pacing": {"max_retries": 0}}
+    return {"release": release.uri, "run_id": "r", "shard_size": 4, "models": [model]}
+
+
+def test_a_retry(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """It needs no config, exits 3 while errors are left and 0 once none is, and says how many rows came of it."""
+    with CountingProvider() as provider:
+        provider.failing = {"prompt 1": 503, "prompt 2": 503}
+        Path("run.yaml").write_text(yaml.safe_dump(config(provider, release)), encoding="utf-8")
+        assert trunchray("run", "run.yaml").code == 3
+        Path("run.yaml").unlink()
+        provider.failing = {"prompt 2": 503}
+        first = trunchray("retry", "runs/r", "--json")
+        assert first.code == 3
+        assert "1 of 2 errors are left that asking again could mend; the same command does" in first.err
+        assert (first.json["error"], first.json["models"][0]["retried"]) == (1, 2)
+        provider.failing = {}
+        last = trunchray("retry", "runs/r", "--model", "m")
+        assert last.code == 0
+        assert "m: 2 rows from retries" in last.out
+        asked = provider.asked.total()
+        nothing = trunchray("retry", "runs/r")
+        assert (nothing.code, provider.asked.total()) == (0, asked)
+        assert "nothing to retry" in nothing.err
+        assert "m: 2 rows from retries" in nothing.out
+
+
+def test_a_retry_may_cost_too_much(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """What it would spend is confirmed like a run's, and a budget that cannot be kept is refused."""
+    with CountingProvider() as provider:
+        provider.failing = {"prompt 1": 503, "prompt 2": 503}
+        asked = config(provider, release)
+        asked["models"][0]["price"] = {"input": 1e6, "output": 1e6}
+        Path("run.yaml").write_text(yaml.safe_dump(asked), encoding="utf-8")
+        assert trunchray("run", "run.yaml", "--yes").code == 3
+        before = provider.asked.total()
+        said = trunchray.refused("retry", "runs/r")
+        assert "2 trials are expected to cost about $20.00" in said
+        assert "give --yes to go on, or limit it with --budget-usd 10" in said
+        assert provider.asked.total() == before
+        limited = trunchray("retry", "runs/r", "--budget-usd", "0.0001")
+        assert limited.code == 3
+        assert "the budget is reached, a larger one goes on" in limited.err
+        assert provider.asked.total() == before
+        provider.failing = {}
+        assert trunchray("retry", "runs/r", "--yes").code == 0
+
+
+def test_nothing_to_grade_again(run: str, trunchray: CommandLine):
+    """Without an error of grading, `--only errors` says so and shows the report."""
+    outcome = trunchray("regrade", run, "--only", "errors")
+    assert outcome.code == 0
+    assert "nothing to grade again" in outcome.err
+    assert trunchray("regrade", run, "--only", "errors", "--json").json["passed"] == 8
+
+
+def test_an_evaluator_that_fails(here: Path, run: str, trunchray: CommandLine):
+    """What could not be graded is an error, counted among the flips; the command exits 3 and can be given again."""
+    broken = make_release(
+        here / "broken",
+        8,
+        check=lambda n: {"kind": "custom", "evaluatorKey": "e#default"} if n < 2 else {"kind": "non_empty"},
+        evaluator=b'export default { evaluate: () => { throw new Error("'
+        + HOSTILE.replace("\x1b", "").encode()
+        + b'") } }',
+    )
+    outcome = trunchray("regrade", run, "--release", broken.uri)
+    assert outcome.code == 3
+    assert "2 answers could not be graded" in outcome.err
+    assert "[red]no[/red]" in outcome.out
+    assert "passed → error" in outcome.out
+    uri = f"{run}/regrades/regrade-{broken.release.digest[:12]}"
+    again = trunchray("regrade", uri, "--only", "errors", "--json")
+    assert again.code == 3
+    assert (again.json["flips"]["flipped"], again.json["flips"]["ungraded"]) == (0, 2)
+    assert trunchray("retry", uri).code == 0
+
+
+def test_old_runs_have_no_new_columns(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """Errors that providers made stay errors in a regrade, and are no failure of grading."""
+    made = make_run(here / "made", release, {"a": ["p", "f", "e", "p", "p", "p", "-", "p"]})
+    outcome = trunchray("regrade", made, "--json")
+    assert outcome.code == 0, outcome.err
+    assert "7 of 8 trials have rows that count" in outcome.err
+    (model,) = outcome.json["models"]
+    assert (model["passed"], model["error"], model["not_run"]) == (6, 1, 1)
+    assert model["not_run_reason"] == "no stored answer"
+    assert outcome.json["flips"]["counts"] == [
+        {"model": "a", "eval_id": "odd", "old": "failed", "new": "passed", "count": 1}
+    ]
+
+
+@pytest.mark.parametrize("command", [["retry"], ["regrade"], ["regrade", "--only", "errors"]])
+def test_bad_runs(command: list[str], run: str, trunchray: CommandLine):
+    """No run there, or no such model: nothing is done, and what there is is named."""
+    name, *options = command
+    assert "no run at" in trunchray.refused(name, "runs/none", *options)
+    assert "the runs in it are r" in trunchray.refused(name, "runs", *options)
+    said = trunchray.refused(name, run, "--model", "mock/ech", *options)
+    assert "run 'r' has no model 'mock/ech'" in said
+    assert "mock/echo" in said
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--only", "errors", "--release", "x"], "leave out --release"),
+        (["--only", "errors", "--name", "x"], "leave out --name"),
+        (["--only", "failures"], "'failures' is not"),
+        (["--name", "../x"], "--name '../x'"),
+        (["--release", "nowhere"], "'nowhere' is neither"),
+    ],
+)
+def test_bad_options(options: list[str], message: str, run: str, trunchray: CommandLine):
+    """What cannot be is refused before anything is written."""
+    assert message in trunchray.refused("regrade", run, *options)

@@ -1,0 +1,87 @@
+"""What all commands that drive a run have in common: how they are named, and how they end."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import signal
+import sys
+import threading
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from trunchray.cli.output import Output
+
+ENDS_WITHIN = 9.0
+"""Seconds after a signal at which a run ends, finished or not: those that stop processes kill them after ten."""
+
+
+def command_given(argv: Sequence[str]) -> str:
+    """The command as it can be given again, without what nobody else should read; empty when we are part of another."""
+    if Path(argv[0]).name not in {"trunchray", "main.py", "__main__.py"}:
+        return ""
+    words = [re.sub(r"://[^/@\s]*@", "://", word) for word in argv[1:] if word not in {"--takeover", "--json"}]
+    return shlex.join(["trunchray", *words])
+
+
+@contextmanager
+def stop_on_signal(output: Output) -> Generator[threading.Event]:
+    """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once, and so does time."""
+    stop = threading.Event()
+
+    def handle(_number: int, _frame: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        output.note("stopping: storing what is finished …")
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with _last_moment(output, before.keys()):
+            yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _last_moment(output: Output, numbers: Collection[int]) -> Generator[None]:
+    """Give up some time after a signal, also when it comes while a library keeps us from handling it."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    last = threading.Timer(ENDS_WITHIN, _give_up, (output,))
+    last.daemon = True
+
+    def watch() -> None:
+        while number := os.read(reader, 1)[0]:
+            if number in numbers:
+                last.start()
+                return
+
+    watching = threading.Thread(target=watch, name="trunchray-signals", daemon=True)
+    watching.start()
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.write(writer, b"\0")
+        watching.join()
+        last.cancel()
+        for end in (reader, writer):
+            os.close(end)
+
+
+def _give_up(output: Output) -> None:
+    """End at once: a store that does not answer would keep us for a minute, and whoever stops us does not wait."""
+    output.fail(
+        "Interrupted",
+        f"stopped; not all that is finished could be stored within {ENDS_WITHIN:.0f} s. What is stored is kept, and "
+        "the same command continues",
+    )
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(3)

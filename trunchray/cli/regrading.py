@@ -1,0 +1,225 @@
+"""Commands that mend what a run has: retry asks again, regrade grades again."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from trunchray.cli.driving import command_given, stop_on_signal
+from trunchray.cli.options import Address, AllowUnpriced, BudgetUsd, Json, OfModels, Pool, RunUri, Takeover, Yes
+from trunchray.cli.output import Output
+from trunchray.errors import UsageError
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from rich.console import Console
+
+    from trunchray.core.report import Report
+    from trunchray.engine.launch import Launch
+    from trunchray.engine.regrade import Regrade, Regraded
+    from trunchray.engine.retrying import Retry
+    from trunchray.engine.run import Observer
+
+
+def register(app: typer.Typer) -> None:
+    app.command()(retry)
+    app.command()(regrade)
+
+
+def retry(
+    run: RunUri,
+    model: OfModels = None,
+    pool: Pool = None,
+    address: Address = None,
+    takeover: Takeover = False,
+    budget_usd: BudgetUsd = None,
+    allow_unpriced: AllowUnpriced = False,
+    yes: Yes = False,
+    json: Json = False,
+) -> None:
+    """Run the errors of a run again, and nothing else.
+
+    Those whose cause may be gone: a provider that did not answer, a key that was refused. Needs no config: what was
+    asked is stored with the run; keys come from the environment. An answer that is stored already, because only grading
+    failed, is graded again and not asked for.
+
+    Exit codes: 0 no such error is left; 3 some are, the same command asks again.
+
+    Example: trunchray retry runs/quickstart
+    """
+    from dataclasses import replace
+
+    from trunchray.cli.live import LiveProgress
+    from trunchray.core.budget import Budget
+    from trunchray.engine.launch import report_again
+    from trunchray.engine.retrying import prepare_retry
+    from trunchray.engine.spending import Spending
+
+    output = Output(as_json=json)
+    job = prepare_retry(run, model or ())
+    if not job.count:
+        output.note("nothing to retry: no row that counts is an error that asking again could mend")
+        _show(output, report_again(run, output.warn), run)
+        return
+    spending = Spending(Budget(usd=budget_usd), allow_unpriced=allow_unpriced)
+    spending.refuse_unpriced(job.spec.agents)
+    _confirm(output, job, budget_usd, yes=yes)
+    with LiveProgress(output) as observer, stop_on_signal(output) as stop:
+        how = _how(observer, pool, address, takeover=takeover)
+        report = job(replace(how, spending=spending, stop=stop))
+    _show(output, report, run)
+    if left := job.left():
+        limited = observer.last and "budget" in observer.last.closed.values()
+        how_on = "the budget is reached, a larger one goes on" if limited else "the same command does"
+        output.note(f"{left:,} of {job.count:,} errors are left that asking again could mend; {how_on}")
+        raise typer.Exit(3)
+
+
+def regrade(
+    run: RunUri,
+    release: Annotated[
+        str | None,
+        typer.Option("--release", metavar="RELEASE|PATH", help="Grades by this release or repository; else the run's."),
+    ] = None,
+    only: Annotated[
+        Literal["errors"] | None,
+        typer.Option("--only", help="errors: what only grading failed on, and within the run itself."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="The regrade's name; one for each release by default.")
+    ] = None,
+    model: OfModels = None,
+    pool: Pool = None,
+    address: Address = None,
+    takeover: Takeover = False,
+    json: Json = False,
+) -> None:
+    """Grade a run's stored answers anew, asking no model.
+
+    Says which verdicts changed. The rows go to RUN/regrades/NAME, which is a run like others: compare, gate, export and
+    report take it. Only cases that ask the same in both releases are graded. Given again, the command goes on where it
+    stopped.
+
+    Exit codes: 0 all is graded; 3 stopped, or the evaluator failed on some.
+
+    Example: trunchray regrade runs/quickstart --release benchmarks/arithmetic
+
+    Example: trunchray regrade runs/quickstart --only errors
+    """
+    output = Output(as_json=json)
+    if only and (release or name):
+        raise UsageError(
+            f"--only errors grades within the run, by its release; leave out {'--release' if release else '--name'} "
+            "(without --only errors all answers are graded anew, which asks no model either)"
+        )
+    job = None if only else _prepared(output, run, release, name, model or [])
+    done = _graded(output, job, run, model or [], pool, address, takeover=takeover)
+    if done is None:
+        from trunchray.engine.launch import report_again
+
+        output.note("nothing to grade again: no row that counts is an error of an evaluator or its sandbox")
+        _show(output, report_again(run, output.warn), run)
+        return
+    _show_regraded(output, done, job)
+    _judge(output, done)
+
+
+def _prepared(output: Output, run: str, release: str | None, name: str | None, models: list[str]) -> Regrade:
+    """What is to be graded, once it is said what is not."""
+    from trunchray.adapters.runs import RunFolder
+    from trunchray.cli.job import release_for
+    from trunchray.cli.regrade_tables import left_out_lines
+    from trunchray.engine.regrade import prepare_regrade, regrades_of
+    from trunchray.engine.stored import stored_spec
+
+    folder = RunFolder(run)
+    stored_spec(folder)  # nothing is compiled for a run that is not there
+    grader = release_for(release, regrades_of(folder.uri)) if release else None
+    job = prepare_regrade(run, grader, name=name, models=models)
+    for line in left_out_lines(job.left_out):
+        output.note(line)
+    if job.lacking:
+        output.note(job.lacking)
+    return job
+
+
+def _graded(
+    output: Output,
+    job: Regrade | None,
+    run: str,
+    models: list[str],
+    pool: Literal["auto", "local", "ray"] | None,
+    address: str | None,
+    *,
+    takeover: bool,
+) -> Regraded | None:
+    """Grade what the job says, or else the errors of the run itself; None when there are none."""
+    from dataclasses import replace
+
+    from trunchray.cli.live import LiveProgress
+    from trunchray.engine.regrade import regrade_errors
+
+    with LiveProgress(output) as observer, stop_on_signal(output) as stop:
+        how = replace(_how(observer, pool, address, takeover=takeover), stop=stop)
+        return job(how) if job else regrade_errors(run, models, how)
+
+
+def _how(
+    observer: Observer, pool: Literal["auto", "local", "ray"] | None, address: str | None, *, takeover: bool
+) -> Launch:
+    from trunchray.engine.launch import Launch
+
+    return Launch(
+        "", observer, pool=pool or "auto", address=address, takeover=takeover, command=command_given(sys.argv)
+    )
+
+
+def _confirm(output: Output, job: Retry, budget_usd: float | None, *, yes: bool) -> None:
+    from trunchray.cli.cost import CostCheck
+    from trunchray.frontends.run_config import CONFIRM_ABOVE
+
+    free = yes or not any(agent.price for agent in job.spec.agents)
+    CostCheck(
+        output,
+        lambda _: job.estimate(),
+        most=budget_usd,
+        unasked=None if free else CONFIRM_ABOVE,
+        remedies=f"give --yes to go on, or limit it with --budget-usd {CONFIRM_ABOVE:g}",
+    ).rest(began=False)
+
+
+def _show(output: Output, report: Report, uri: str) -> None:
+    from trunchray.cli.tables import show_report
+
+    def show(console: Console) -> None:
+        show_report(console, report)
+        console.print(f"report  {uri}/report/report.md")
+
+    output.result(report.model_dump(mode="json") | {"uri": uri}, show)
+
+
+def _show_regraded(output: Output, done: Regraded, job: Regrade | None) -> None:
+    from trunchray.cli.regrade_tables import show_flips
+    from trunchray.cli.tables import show_report
+
+    def show(console: Console) -> None:
+        show_report(console, done.report)
+        if done.flips:
+            show_flips(console, done.flips, done.uri)
+        console.print(f"report  {done.uri}/report/report.md")
+
+    value: dict[str, JsonValue] = done.report.model_dump(mode="json") | {"uri": done.uri}
+    value["flips"] = done.flips.model_dump(mode="json") if done.flips else None
+    value["left_out"] = job.left_out.model_dump(mode="json") if job else None
+    output.result(value, show)
+
+
+def _judge(output: Output, done: Regraded) -> None:
+    if done.flips is None:
+        output.note("stopped: what is graded is stored, and the same command continues")
+        raise typer.Exit(3)
+    if count := done.flips.ungraded:
+        output.note(f"{count:,} answers could not be graded: the evaluator or its sandbox failed, as the report says")
+        raise typer.Exit(3)
