@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import io
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from support.made_runs import make_run
@@ -266,8 +268,19 @@ def test_a_run_that_vanishes_is_said_to_be_gone(tmp_path: Path, release: StoredR
         viewer.answer({"run": "run", "id": "c0", "model": "x", "attempt": "1"})
 
 
-def _answer_again(uri: str, case_id: str) -> None:
-    """Store another row of a trial of model x, as a retry does."""
+def test_parts_of_older_versions_stand_beside_new_ones(tmp_path: Path, release: StoredRelease, look: Look):
+    """Columns that came later are missing there, and nothing else."""
+    uri = make_run(tmp_path / "run", release, OUTCOMES)
+    _answer_again(uri, "c5", without=["earlier_errors", "reused"])
+    _answer_again(uri, "c0", without=["earlier_errors", "reused"])
+    viewer = look(uri)
+    found: Any = viewer.trials({"text": "at last"})
+    answer: Any = viewer.answer({"run": "run", "id": "c5", "model": "x", "attempt": "1"})
+    assert (cases(found), answer["earlier_errors"]) == (["c0", "c5"], None)
+
+
+def _answer_again(uri: str, case_id: str, *, without: Sequence[str] = ()) -> None:
+    """Store another row of a trial of model x, as a retry does; `without` some columns."""
     folder = RunFolder(uri)
     spec = folder.spec()
     assert spec
@@ -284,6 +297,8 @@ def _answer_again(uri: str, case_id: str) -> None:
         ended_at=NOW,
     )
     row = parts.row(result, release_digest=spec.release_digest, versions="{}")
-    part = folder.add_part(shard.id, parts.encode([row]), 1)
+    stored = io.BytesIO()
+    pq.write_table(parts.decode(parts.encode([row])).drop_columns(without), stored)
+    part = folder.add_part(shard.id, stored.getvalue(), 1)
     receipt = before.model_copy(update={"parts": (*before.parts, part), "counts": Counts(passed=1)})
     folder.commit(Receipt.model_validate(receipt.model_dump()))

@@ -182,7 +182,12 @@ class Store:
 
     def find(self, path: str = "") -> list[str]:
         """The paths of all objects below a folder, relative to this store, sorted."""
-        found = self._pages(path, deep=True) if self._s3 else self._try(path, lambda: self._fs.find(self._full(path)))
+        if self._local:
+            found = self._try(path, lambda: _files(self._full(path)))
+        else:
+            found = (
+                self._pages(path, deep=True) if self._s3 else self._try(path, lambda: self._fs.find(self._full(path)))
+            )
         return sorted(name.removeprefix(f"{self._root}/") for name in found)
 
     def _pages(self, path: str, *, deep: bool = False) -> list[str]:
@@ -327,6 +332,11 @@ class Store:
         kind = StoreError if self._local or doing in self._manners.done else StoreUnusable
         why = store_failure.explain(error, doing=doing, bucket=self._bucket, endpoint=self._endpoint)
         return kind(f"{self.uri}/{path}: {why}" if path else f"{self.uri}: {why}")
+
+
+def _files(folder: str) -> list[str]:
+    """The paths of all files below a folder of this machine; fsspec takes five times as long to find them."""
+    return [f"{root}/{name}" for root, _, names in os.walk(folder, followlinks=True) for name in names]
 
 
 def _filesystem(uri: str) -> tuple[Any, str]:

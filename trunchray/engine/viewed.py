@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from trunchray.adapters import parts
-from trunchray.adapters.releases import CaseTable, open_release
+from trunchray.adapters.releases import CaseTable
+from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.trial_index import TrialHead, TrialIndex
-from trunchray.core.plan import Plan
+from trunchray.core.plan import make_plan, select
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
 from trunchray.engine.aggregate import READERS
 from trunchray.engine.progress import question
 from trunchray.engine.status import Status, StatusReader
-from trunchray.engine.stored import open_run, stored_plan, stored_spec
+from trunchray.engine.stored import stored_release, stored_spec
 from trunchray.errors import StoreError
 
 
@@ -35,27 +36,23 @@ class ViewedRun:
             ReleaseError: its release is gone or damaged.
         """
         self.number = number
-        self._folder, self._plan = open_run(run_uri)
+        self._folder = RunFolder(run_uri)
         self._index, self._status = index, StatusReader(run_uri)
-        self.cases: CaseTable = open_release(self._plan.spec.release).cases()
+        self.spec = stored_spec(self._folder)
+        self.cases: CaseTable = stored_release(self.spec).cases()
+        self.evals = dict(select(self.spec.selection, self.cases.index))
+        """Of the chosen cases, in release order."""
         self.notes: tuple[str, ...] = ()
         """What is wrong with its rows."""
         self.version = 0
         """Another one whenever other rows count."""
+        self._looked: object = None
         self._seen: tuple[RunSpec, dict[str, int]] | None = None
         self._from_results = False
         self._shown: dict[str, Receipt] = {}
         self._damaged: dict[str, list[str]] = {}
         self._files = self._folder.store.folder or scratch / str(number)
-        index.add_cases(list(self._plan.evals))
-
-    @property
-    def spec(self) -> RunSpec:
-        return self._plan.spec
-
-    @property
-    def plan(self) -> Plan:
-        return self._plan
+        index.add_cases(list(self.evals))
 
     def look(self) -> Status:
         """How far the run is; its rows in the index are those that count now.
@@ -64,10 +61,11 @@ class ViewedRun:
             StoreError: something cannot be read.
         """
         status = self._status.read()
-        seen = stored_spec(self._folder), self._folder.last_commits()
-        if seen != self._seen:
-            self._refresh(*seen)
-            self._seen = seen
+        if status.state != "complete" or status.committed != self._looked:
+            seen = stored_spec(self._folder), self._folder.last_commits()
+            if seen != self._seen:
+                self._refresh(*seen)
+            self._seen, self._looked = seen, status.committed
         return status
 
     def row(self, head: TrialHead) -> dict[str, Any]:
@@ -85,8 +83,7 @@ class ViewedRun:
 
     def _refresh(self, spec: RunSpec, commits: Mapping[str, int]) -> None:
         """Go by what is asked and committed now; models and attempts may have been added."""
-        if spec != self.spec:
-            self._plan = stored_plan(spec)
+        self.spec = spec
         size = self._folder.results_size(question(spec), commits)
         if size is not None and (results := self._results(size)):
             self._index.replace(self.number, results)
@@ -108,7 +105,7 @@ class ViewedRun:
 
     def _take_parts(self) -> None:
         """Have the parts of the shards that were committed since the last look."""
-        shards = {shard.id: shard for shard in self._plan.shards}
+        shards = {shard.id: shard for shard in make_plan(self.spec, self.cases.index).shards}
         new = {
             shard: receipt
             for shard, receipt in self._folder.commits().items()

@@ -41,6 +41,8 @@ _MEASURED = (
     "saved_tokens",
 )
 _KNOWN_BY = ("trial_key", "model", "request_id", "worker", "evaluator_digest")
+_ADDED = ("earlier_errors", "reused")
+"""Columns that rows of older versions do not have."""
 
 
 class Viewer:
@@ -144,6 +146,7 @@ class Viewer:
             "remarks": shown(remarks(row)),
         }
         about |= {name: row[name] for name in (*_MEASURED, *_KNOWN_BY)}
+        about |= {name: row.get(name) for name in _ADDED}
         return {**about, "passages": shown(passages, start), "count": len(passages)}
 
     def passage(self, query: Query) -> JsonValue:
@@ -224,7 +227,7 @@ def _described(name: str, run: ViewedRun, state: Status) -> JsonValue:
         "rows": state.committed.rows,
         "planned": state.committed.planned,
         "models": [agent.name for agent in run.spec.agents],
-        "evals": list(dict.fromkeys(run.plan.evals.values())),
+        "evals": list(dict.fromkeys(run.evals.values())),
         "attempts": run.spec.attempts,
         "version": run.version,
         "notes": [*run.notes],

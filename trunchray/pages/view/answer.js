@@ -42,6 +42,8 @@ function figures(answer) {
     ["Tokens", usage && `${count(usage.input ?? 0)} read, ${count(usage.output ?? 0)} written`],
     ["Cost", answer.cost_usd === null ? null : dollars(answer.cost_usd)],
     ["Time", `${seconds(latency.total)}: model ${seconds(latency.model)}, tools ${seconds(latency.tools)}`],
+    ["Earlier errors", answer.earlier_errors || null],
+    ["Graded anew", answer.reused ? "a stored answer" : null],
     ["Retries", answer.retries ? `${answer.retries}, ${seconds(answer.rate_limit_wait ?? 0)} of waiting` : null],
     ["Cache", answer.cache_hits ? `${answer.cache_hits} hits, ${count(answer.saved_tokens)} tokens saved` : null],
   ];
