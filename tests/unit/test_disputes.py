@@ -7,7 +7,7 @@ from trunchray.core.contrast import SHOWN
 
 
 def listed(models: dict[str, Outcomes]) -> list[str]:
-    return [dispute.case_id for dispute in made_report(models).disputes]
+    return [dispute.case_id for dispute in made_report(models).disputes.cases]
 
 
 def test_the_most_divided_come_first():
@@ -29,7 +29,7 @@ def test_models_without_a_verdict_divide_nobody():
 
 def test_a_dispute_names_every_model():
     """Each model has its attempts at the case: graded, passed, mean score, errors."""
-    (dispute,) = made_report({"a": {"e": ["pf"]}, "b": {"e": ["pp"]}, "c": {"e": ["e-"]}}).disputes
+    (dispute,) = made_report({"a": {"e": ["pf"]}, "b": {"e": ["pp"]}, "c": {"e": ["e-"]}}).disputes.cases
     assert (dispute.case_id, dispute.eval_id) == ("e/0", "e")
     assert [(f.model, f.graded, f.passed, f.score, f.errors) for f in dispute.findings] == [
         ("a", 2, 1, 0.5, 0),
@@ -39,8 +39,9 @@ def test_a_dispute_names_every_model():
 
 
 def test_lists_are_bounded():
-    """However many there are, the report names a few."""
-    assert len(listed({"a": {"e": "p" * 90}, "b": {"e": "f" * 90}})) == SHOWN
+    """However many there are, the report names a few, and says how many there are."""
+    found = made_report({"a": {"e": "p" * 90}, "b": {"e": "f" * 90}}).disputes
+    assert (found.count, len(found.cases)) == (90, SHOWN)
 
 
 def test_one_model_disputes_nothing():

@@ -119,16 +119,16 @@ class Shared:
         return CaseList(count=len(places), cases=tuple(self.order.cases[place] for place in places[:limit].tolist()))
 
 
-def most_disputed(columns: Sequence[Column], limit: int) -> list[int]:
-    """The places at which the columns differ most, most first: in how often they pass, then in their scores.
+def disputed(columns: Sequence[Column]) -> Integers:
+    """The places at which the columns differ, most first: in how often they pass, then in their scores.
 
-    Where they differ equally, first where more of them have a verdict, then by id. Never where they agree.
+    Where they differ equally, first where more of them have a verdict, then by id.
     """
     passes, scores = _spread(columns, "passes"), _spread(columns, "scores")
     graded = np.sum([column.attempts > 0 for column in columns], axis=0)
     places = np.flatnonzero((passes > 0) | (scores > 0))
     most_first = np.lexsort((-graded[places], -scores[places], -passes[places]))
-    return places[most_first[:limit]].tolist()
+    return places[most_first]
 
 
 def _spread(columns: Sequence[Column], figure: Literal["passes", "scores"]) -> Floats:

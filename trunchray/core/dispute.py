@@ -22,3 +22,10 @@ class Dispute(Frozen):
     case_id: str
     eval_id: str
     findings: tuple[Finding, ...]
+
+
+class Disputes(Frozen):
+    """How many such cases there are, and those on which models differ most, most first."""
+
+    count: int = 0
+    cases: tuple[Dispute, ...] = ()

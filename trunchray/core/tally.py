@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import combinations
 
 from trunchray.core.contrast import SHOWN, ModelPair, few_clusters, with_adjusted
-from trunchray.core.dispute import Dispute, Finding
+from trunchray.core.dispute import Dispute, Disputes, Finding
 from trunchray.core.figures import figures
 from trunchray.core.group import CaseTotal, Group
 from trunchray.core.report import CountedRow, EvalReport, ModelReport, Planned, PlannedModel, Report
@@ -90,12 +90,12 @@ class Tally:
             known |= dict.fromkeys(found, eval_id)
         return Sheet(known if evals is None else evals, totals, errors)
 
-    def _between_models(self) -> tuple[tuple[ModelPair, ...], tuple[Dispute, ...]]:
-        """Every two models on the cases that both were graded on, and the cases on which all differ most."""
+    def _between_models(self) -> tuple[tuple[ModelPair, ...], Disputes]:
+        """Every two models on the cases that both were graded on, and the cases on which they differ most."""
         planned = self._planned
         if len(planned.models) < 2:
-            return (), ()
-        from trunchray.core.columns import Column, Order, Shared, most_disputed  # noqa: PLC0415 - NumPy and SciPy take a second
+            return (), Disputes()
+        from trunchray.core.columns import Column, Order, Shared, disputed  # noqa: PLC0415 - NumPy and SciPy take a second
 
         sheets = [self.sheet(model) for model in planned.models]
         order = Order.of({case: eval_id for sheet in sheets for case, eval_id in sheet.evals.items()})
@@ -107,9 +107,9 @@ class Tally:
             left_out = sum(one.trials.values()) // planned.attempts - both.cases
             found = both.contrast(left_out=left_out, clusters=clusters, limit=SHOWN)
             pairs.append(ModelPair(first=one.name, second=other.name, **dict(found)))
-        disputed = most_disputed([column for _, column in columns], SHOWN)
-        disputes = tuple(self._dispute(order.cases[place], sheets) for place in disputed)
-        return tuple(with_adjusted(pairs)), disputes
+        places = disputed([column for _, column in columns]).tolist()
+        cases = tuple(self._dispute(order.cases[place], sheets) for place in places[:SHOWN])
+        return tuple(with_adjusted(pairs)), Disputes(count=len(places), cases=cases)
 
     def _dispute(self, case: str, sheets: Sequence[Sheet]) -> Dispute:
         names = [model.name for model in self._planned.models]

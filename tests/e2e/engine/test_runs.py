@@ -67,7 +67,10 @@ def test_a_repeated_command_does_nothing(pool: str, tmp_path: Path):
         drive(question(release, [agent]), release, tmp_path, pool=pool)
         assert provider.asked.total() == 20
     assert {path: path.read_bytes() for path in (tmp_path / "test" / "report").iterdir()} == before
-    assert {path.name for path in before} == {"results.parquet", "summary.json", "report.md", "report.html"}
+    assert {path.name for path in before} == {
+        *("results.parquet", "results.json"),
+        *("summary.json", "report.md", "report.html"),
+    }
 
 
 def test_added_models_and_attempts_run_alone(pool: str, tmp_path: Path):

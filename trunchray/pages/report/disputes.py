@@ -5,24 +5,24 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from trunchray.core.dispute import Dispute, Finding
+from trunchray.core.dispute import Dispute, Disputes, Finding
 from trunchray.pages.html import Html, joined, tag
 from trunchray.pages.report.section import Section, paragraph
 from trunchray.pages.report.standing import Standing
 from trunchray.pages.tables import NONE, count, number, table, words
 
 
-def disputes(found: Sequence[Dispute], standings: Sequence[Standing]) -> Section:
+def disputes(found: Disputes, standings: Sequence[Standing]) -> Section:
     title = "Cases on which models differ"
-    if not found:
+    if not found.count:
         return Section("cases", title, paragraph("There is none: models agree wherever two of them have a verdict."))
+    many = "1 case" if found.count == 1 else f"{found.count:,} cases"
+    most = f"; these {len(found.cases)} divide them most" if len(found.cases) < found.count else ""
     said = paragraph(
-        f"These {len(found)} divide the models most evenly; open one for the verdicts. "
-        "For the answers, give the command that stands there; RUN is the folder or URI of the run."
-        if len(found) > 1
-        else "The verdicts, and the command that shows the answers; RUN is the folder or URI of the run."
+        f"Models differ on {many}{most}. Open one for the verdicts; the command there shows the answers, where RUN is "
+        "the folder or URI of the run."
     )
-    panels = [_panel(place, dispute, standings) for place, dispute in enumerate(found, 1)]
+    panels = [_panel(place, dispute, standings) for place, dispute in enumerate(found.cases, 1)]
     return Section("cases", title, joined((said, *panels)))
 
 
