@@ -39,6 +39,8 @@ from support.s3 import BUCKET, S3Server
 CLI = [sys.executable, "-m", "trunchray.cli.main"]
 UP_WITHIN = 300.0
 """Seconds that a cluster may take to come up on a busy machine."""
+COMMANDS = 5
+"""How often the run is given to the second cluster at most: a shard whose workers died eight times is given up."""
 
 
 class Cluster:
@@ -146,10 +148,14 @@ def _run(options: argparse.Namespace) -> int:
         with Cluster(2, options.nodes, folder) as second:
             submit(config, second)
             wait_for(lambda: state(run) == "running", "a driver is at work")
-            ended, watcher = watcher, Watcher(run, folder / "again")
-            harass(watcher, question.trials, options.kill_every, chance, toll)
-            wait_for(lambda: watcher.process.poll() is not None, "the watcher sees that the run is complete")
-        return _proven(question, run, undisturbed, toll, provider, [ended, watcher])
+            watchers = [watcher]
+            while watchers[-1].process.wait() and len(watchers) <= COMMANDS:
+                if len(watchers) > 1:  # shards that lost their workers again and again were given up
+                    submit(config, second)
+                    wait_for(lambda: state(run) == "running", "a driver is at work")
+                watchers.append(Watcher(run, folder / f"watched-{len(watchers)}"))
+                harass(watchers[-1], question.trials, options.kill_every, chance, toll)
+        return _proven(question, run, undisturbed, toll, provider, watchers)
 
 
 def _proven(
