@@ -80,7 +80,7 @@ def _interval(model: ModelReport) -> Html:
         class_="interval",
         aria_hidden="true",
     )
-    return tag("td", drawn, " ", share_range(low, high), class_="number", data_value=f"{low:.6g}")
+    return tag("td", share_range(low, high), " ", drawn, class_="number", data_value=f"{low:.6g}")
 
 
 def _score(figures: Figures) -> Html:
