@@ -129,13 +129,17 @@ def regrade(
 def _prepared(output: Output, run: str, release: str | None, name: str | None, models: list[str]) -> Regrade:
     """What is to be graded, once it is said what is not."""
     from trunchray.adapters.runs import RunFolder
+    from trunchray.adapters.store import Store
     from trunchray.cli.job import release_for
     from trunchray.cli.regrade_tables import left_out_lines
     from trunchray.engine.regrade import prepare_regrade, regrades_of
     from trunchray.engine.stored import stored_spec
+    from trunchray.frontends.benchmark.checkout import is_git_address
 
     folder = RunFolder(run)
     stored_spec(folder)  # nothing is compiled for a run that is not there
+    if release and not is_git_address(release) and Store(release).exists("run.json"):
+        raise UsageError(f"--release {release!r} is a run; give a release or a repository")
     grader = release_for(release, regrades_of(folder.uri)) if release else None
     job = prepare_regrade(run, grader, name=name, models=models)
     for line in left_out_lines(job.left_out):

@@ -26,6 +26,8 @@ from trunchray.engine.launch import Launch, launch
 from trunchray.engine.stored import open_run, stored_release
 from trunchray.errors import UsageError
 
+WIDE = 8
+"""Shards of all models together that are graded at a time, beyond those that keep the workers busy."""
 NAMED = 100
 """Cases that are named of those that are left out."""
 
@@ -137,7 +139,7 @@ def prepare_regrade(
             title=after.release.title,
             release=after.uri,
             release_digest=digest,
-            agents=tuple(map(_unpaced, agents)),
+            agents=_unpaced(agents, spec.shard_size),
             attempts=spec.attempts,
             selection=selection,
             seed=spec.seed,
@@ -186,9 +188,10 @@ def _by_trial(rows: Iterable[Graded]) -> dict[tuple[int, str], Graded]:
     return {(row.attempt, row.case_id): row for row in rows}
 
 
-def _unpaced(agent: AgentSpec) -> AgentSpec:
-    """The same agent: nobody is asked, so nobody has to be spared."""
-    return agent.model_copy(update={"pacing": Pacing(), "quota": None})
+def _unpaced(agents: Sequence[AgentSpec], shard_size: int) -> tuple[AgentSpec, ...]:
+    """The same agents: nobody is asked, so nobody has to be spared; what bounds the shards at a time is memory."""
+    pacing = Pacing(max_in_flight=max(1, WIDE // len(agents)) * shard_size)
+    return tuple(agent.model_copy(update={"pacing": pacing, "quota": None}) for agent in agents)
 
 
 def _common(plan: Plan, before: StoredRelease, after: StoredRelease) -> tuple[Selection, LeftOut]:

@@ -197,6 +197,7 @@ def test_bad_runs(command: list[str], run: str, trunchray: CommandLine):
         (["--only", "failures"], "'failures' is not"),
         (["--name", "../x"], "--name '../x'"),
         (["--release", "nowhere"], "'nowhere' is neither"),
+        (["--release", "runs/r"], "--release 'runs/r' is a run; give a release or a repository"),
     ],
 )
 def test_bad_options(options: list[str], message: str, run: str, trunchray: CommandLine):
