@@ -28,6 +28,8 @@ pytest.importorskip("duckdb", reason="no DuckDB: `pip install 'trunchray[view]'`
 
 Look = Callable[..., Viewer]
 
+MARKS = "\\E .*+?^$()[a]{1}|\\Q~#&@!-_%'\";<>/\t\n\r"
+"""What means something to somebody."""
 OUTCOMES = {"x": list("pppfpefp"), "y": list("pp-fp-fp")}
 """By case: one of x ends in an error, two of y are not run."""
 
@@ -70,7 +72,7 @@ def _answered(result: Result) -> Result:
     """Says which case it is about."""
     if result.trace is None or result.verdict is None:
         return result
-    text = f"Case {result.trial.case_id} is 100% ÄRGERLICH"
+    text = f"Case {result.trial.case_id} is 100% ÄRGERLICH {MARKS}"
     trace = result.trace.model_copy(update={"output": text})
     verdict = result.verdict.model_copy(update={"message": None if result.verdict.passed else "not_quite"})
     return result.model_copy(update={"trace": trace, "verdict": verdict})
@@ -112,6 +114,7 @@ def test_filters_leave_what_they_name(viewer: Viewer):
         ("case c0 IS", ["c0", "c0"]),
         ("ärgerlich", None),
         ("100%", None),
+        (MARKS, None),
         ("NOT_QUITE", ["c3", "c3", "c6", "c6"]),
         ("no answer", ["c5"]),
         ("notXquite", []),
@@ -207,6 +210,8 @@ def test_several_runs_are_looked_at_together(tmp_path: Path, release: StoredRele
     assert [answer["run"] for answer in found["answers"]] == ["run", "run (2)", "run (3)"]
     third: Any = viewer.trials({"run": "run (3)"})
     assert third["total"] == 8
+    twice: Any = look(runs[0], runs[0]).trials({})
+    assert twice["total"] == 16
 
 
 def test_damaged_parts_are_named_and_left_out(tmp_path: Path, release: StoredRelease, look: Look):

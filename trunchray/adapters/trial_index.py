@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from trunchray.core.trial_search import PAGE, SortKey, TrialSearch
+from trunchray.core.trial_search import PAGE, TrialSearch
 from trunchray.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ SELECT files.run, files.file, rows.file_row_number, cases.number, rows.case_id, 
     rows.outcome, rows.score, rows.failure.boundary || '/' || rows.failure.type,
     coalesce(rows.usage.input, 0) + coalesce(rows.usage.output, 0), rows.cost_usd, rows.latency.total
 FROM read_parquet($paths, filename = true, file_row_number = true) AS rows
-JOIN files ON files.path = rows.filename
+JOIN files ON files.path = rows.filename AND files.run = $run
 JOIN cases ON cases.case_id = rows.case_id
 """
 
@@ -111,16 +111,6 @@ beside AS (
 )
 SELECT * EXCLUDE (case_id), (SELECT count(*) FROM case_places) FROM beside WHERE case_id = $case
 """
-
-_LEADING: Mapping[SortKey, str] = {
-    "case": "case_number",
-    "model": "model",
-    "outcome": "outcome",
-    "score": "score",
-    "tokens": "tokens",
-    "cost": "cost",
-    "seconds": "seconds",
-}
 
 
 class TrialHead(NamedTuple):
@@ -200,7 +190,8 @@ class TrialIndex:
             cursor.execute("BEGIN")
             self._forget(cursor, run, None if anew else list(bundles))
             if paths := self._add_files(cursor, run, bundles):
-                cursor.execute(_ADD_TRIALS + _LAST_OF_EACH if repeats else _ADD_TRIALS, {"paths": paths})
+                add = _ADD_TRIALS + _LAST_OF_EACH if repeats else _ADD_TRIALS
+                cursor.execute(add, {"paths": paths, "run": run})
             cursor.execute("COMMIT")
             self._texts.clear()
 
@@ -331,5 +322,7 @@ def _paths(cursor: DuckDBPyConnection, files: list[int] | None) -> list[str]:
 
 
 def _order(search: TrialSearch) -> str:
+    """What trials are ordered by: one of the columns that a search can name, and what tells trials apart."""
+    column = "case_number" if search.sort == "case" else search.sort
     direction = "DESC" if search.order == "down" else "ASC"
-    return f"{_LEADING[search.sort]} {direction} NULLS LAST, case_number, run, model, attempt"
+    return f"{column} {direction} NULLS LAST, case_number, run, model, attempt"

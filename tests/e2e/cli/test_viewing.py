@@ -41,6 +41,12 @@ def test_it_serves_until_it_is_interrupted(run: str, here: Path, number: signal.
     assert sorted(path for path in Path(run).rglob("*")) == before
 
 
+def test_without_duckdb_it_says_what_to_install(run: str, trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch):
+    """The extra that brings it, before anything else."""
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    assert "pip install 'trunchray[view]'" in trunchray.refused("view", run)
+
+
 def test_what_cannot_be_viewed_is_refused(run: str, trunchray: CommandLine):
     """No run, no such case, no such address."""
     assert "holds no run.json" in trunchray.refused("view", "nowhere")

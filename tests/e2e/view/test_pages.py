@@ -29,10 +29,10 @@ SHOWN = "document.querySelectorAll('#answers article[aria-busy=false]').length"
 
 @pytest.fixture(scope="module")
 def viewer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Viewer]:
-    """Two models at 120 cases twice; wherever a stranger can write something, it is an attack."""
+    """Two models at 60 cases twice; wherever a stranger can write something, it is an attack."""
     here = tmp_path_factory.mktemp("view")
-    release = make_release(here / "releases", 120, title=ATTACK, prompt=lambda number: f"{ATTACK} {number}")
-    outcomes = {"plain": ["pf", *["pp"] * 118, "ee"], ATTACK: ["fp", *["ff"] * 119]}
+    release = make_release(here / "releases", 60, title=ATTACK, prompt=lambda number: f"{ATTACK} {number}")
+    outcomes = {"plain": ["pf", *["pp"] * 58, "ee"], ATTACK: ["fp", *["ff"] * 59]}
     run = make_run(here / "run", release, outcomes, change=_attacked)
     scratch = here / "scratch"
     scratch.mkdir()
@@ -92,9 +92,9 @@ async def test_hostile_texts_stay_texts(site: str, page: Page):
 async def test_trials_are_found_filtered_and_turned_over(site: str, page: Page):
     """What is asked for stands in the URL, and going back goes back."""
     await page.open(site, f"{LISTED} === 50")
-    assert await page.value("document.getElementById('total').textContent") == "480 trials"
+    assert await page.value("document.getElementById('total').textContent") == "240 trials"
     await page.press("n")
-    await page.until("document.getElementById('page').textContent === 'Page 2 of 10'")
+    await page.until("document.getElementById('page').textContent === 'Page 2 of 5'")
     await page.value("""{
         const field = document.querySelector('[name=outcome]');
         field.value = 'error';
@@ -102,11 +102,11 @@ async def test_trials_are_found_filtered_and_turned_over(site: str, page: Page):
     }""")
     await page.until(f"{LISTED} === 2 && location.search === '?outcome=error'")
     await page.press("/")
-    for key in "C119":
+    for key in "C59":
         await page.press(key)
-    await page.until("location.search === '?outcome=error&text=C119'")
+    await page.until("location.search === '?outcome=error&text=C59'")
     await page.value("history.back()")
-    await page.until("document.getElementById('page').textContent === 'Page 2 of 10'")
+    await page.until("document.getElementById('page').textContent === 'Page 2 of 5'")
 
 
 async def test_a_case_is_opened_read_and_left_by_the_keyboard(site: str, page: Page):
@@ -116,7 +116,7 @@ async def test_a_case_is_opened_read_and_left_by_the_keyboard(site: str, page: P
         await page.press(key)
     await page.until(f"location.pathname === '/case' && {SHOWN} === 2")
     first = await page.value("document.querySelector('h2').textContent")
-    assert await page.value("document.getElementById('place').textContent") == "Case 1 of 120"
+    assert await page.value("document.getElementById('place').textContent") == "Case 1 of 60"
     await page.press("j")
     await page.until(f"document.querySelector('h2')?.textContent !== {first!r} && {SHOWN} === 2")
     await page.press("Escape")

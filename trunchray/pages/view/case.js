@@ -66,6 +66,7 @@ function versionOf(version, several) {
 
 function showAnswers(answers) {
   const shown = chosen(answers);
+  document.getElementById("answered").hidden = false;
   showChoice(answers, shown);
   const place = document.getElementById("answers");
   place.replaceChildren(...shown.map((answer) => columnOf(answer, answers)));

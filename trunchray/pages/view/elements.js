@@ -20,7 +20,7 @@ export function outcome(name) {
 }
 
 const grouped = new Intl.NumberFormat("en");
-const precise = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const precise = new Intl.NumberFormat("en", { minimumSignificantDigits: 3, maximumSignificantDigits: 3 });
 
 /** A whole number with its thousands apart. */
 export function count(number) {
@@ -32,7 +32,7 @@ export function score(number) {
 }
 
 export function dollars(number) {
-  return number === null ? "–" : `$${precise.format(number)}`;
+  return number === null ? "–" : `$${number === 0 ? 0 : precise.format(number)}`;
 }
 
 export function seconds(number) {
