@@ -35,9 +35,9 @@ def view(
     port: Port = 8420,
     json: Json = False,
 ) -> None:
-    """Look at the trials of runs in a browser, until interrupted; nothing is changed.
+    """Look at the trials of runs in a browser.
 
-    Whoever reaches the address sees all of it. Needs `pip install 'trunchray[view]'`.
+    Serves them until it is interrupted, and changes nothing. Whoever reaches the address sees all of it. Needs `pip install 'trunchray[view]'`.
 
     Example: trunchray view runs/quickstart
 
