@@ -32,15 +32,16 @@ def rows(uri: str) -> list[dict[str, Any]]:
     return [{name: value for name, value in row.items() if name not in MEASURED} for row in found]
 
 
+_OF_ONE_RUN = frozenset({"latency", "started_at", "ended_at", "run", "run_id", "uri"})
+
+
 def summary(text: str) -> object:
     """What a command printed, without what is measured and without the name of the run."""
 
     def strip(value: object) -> object:
         match value:
             case dict():
-                return {
-                    key: strip(item) for key, item in value.items() if key not in ("latency", "run", "run_id", "uri")
-                }
+                return {key: strip(item) for key, item in value.items() if key not in _OF_ONE_RUN}
             case list():
                 return [strip(item) for item in value]
             case _:
