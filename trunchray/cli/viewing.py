@@ -37,7 +37,8 @@ def view(
 ) -> None:
     """Look at the trials of runs in a browser.
 
-    Serves them until it is interrupted, and changes nothing. Whoever reaches the address sees all of it. Needs `pip install 'trunchray[view]'`.
+    Serves them until it is interrupted, and changes nothing. Whoever reaches the address sees all of it. Needs
+    `pip install 'trunchray[view]'`.
 
     Example: trunchray view runs/quickstart
 
