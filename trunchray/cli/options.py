@@ -31,6 +31,10 @@ Pool = Annotated[
     typer.Option(help="Where trials run; auto takes Ray for more than 1,000 trials."),
 ]
 Address = Annotated[str | None, typer.Option(metavar="ADDR", help="A Ray cluster to use.")]
+Require = Annotated[
+    Literal["none", "landlock"],
+    typer.Option("--require", help="landlock: run no code of authors without it, as `sandbox.require` of a config."),
+]
 Takeover = Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")]
 BudgetUsd = Annotated[
     float | None,

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from trunchray.cli.driving import command_given, stop_on_signal
-from trunchray.cli.options import Address, AllowUnpriced, BudgetUsd, Json, OfModels, Pool, RunUri, Takeover, Yes
+from trunchray.cli.options import (
+    Address,
+    AllowUnpriced,
+    BudgetUsd,
+    Json,
+    OfModels,
+    Pool,
+    Require,
+    RunUri,
+    Takeover,
+    Yes,
+)
 from trunchray.cli.output import Output
 from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pydantic import JsonValue
     from rich.console import Console
 
@@ -33,6 +47,7 @@ def retry(
     model: OfModels = None,
     pool: Pool = None,
     address: Address = None,
+    require: Require = "none",
     takeover: Takeover = False,
     budget_usd: BudgetUsd = None,
     allow_unpriced: AllowUnpriced = False,
@@ -67,7 +82,7 @@ def retry(
     spending.refuse_unpriced(job.spec.agents)
     _confirm(output, job, budget_usd, yes=yes)
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
-        how = _how(observer, pool, address, takeover=takeover)
+        how = _how(observer, pool, address, require, takeover=takeover)
         report = job(replace(how, spending=spending, stop=stop))
     _show(output, report, run)
     if left := job.left():
@@ -93,6 +108,7 @@ def regrade(
     model: OfModels = None,
     pool: Pool = None,
     address: Address = None,
+    require: Require = "none",
     takeover: Takeover = False,
     json: Json = False,
 ) -> None:
@@ -115,7 +131,8 @@ def regrade(
             "(without --only errors all answers are graded anew, which asks no model either)"
         )
     job = None if only else _prepared(output, run, release, name, model or [])
-    done = _graded(output, job, run, model or [], pool, address, takeover=takeover)
+    how = partial(_how, pool=pool, address=address, require=require, takeover=takeover)
+    done = _graded(output, job, run, model or [], how)
     if done is None:
         from trunchray.engine.launch import report_again
 
@@ -150,14 +167,7 @@ def _prepared(output: Output, run: str, release: str | None, name: str | None, m
 
 
 def _graded(
-    output: Output,
-    job: Regrade | None,
-    run: str,
-    models: list[str],
-    pool: Literal["auto", "local", "ray"] | None,
-    address: str | None,
-    *,
-    takeover: bool,
+    output: Output, job: Regrade | None, run: str, models: list[str], how: Callable[[Observer], Launch]
 ) -> Regraded | None:
     """Grade what the job says, or else the errors of the run itself; None when there are none."""
     from dataclasses import replace
@@ -166,17 +176,28 @@ def _graded(
     from trunchray.engine.regrade import regrade_errors
 
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
-        how = replace(_how(observer, pool, address, takeover=takeover), stop=stop)
-        return job(how) if job else regrade_errors(run, models, how)
+        launch = replace(how(observer), stop=stop)
+        return job(launch) if job else regrade_errors(run, models, launch)
 
 
 def _how(
-    observer: Observer, pool: Literal["auto", "local", "ray"] | None, address: str | None, *, takeover: bool
+    observer: Observer,
+    pool: Literal["auto", "local", "ray"] | None,
+    address: str | None,
+    require: Literal["none", "landlock"],
+    *,
+    takeover: bool,
 ) -> Launch:
     from trunchray.engine.launch import Launch
 
     return Launch(
-        "", observer, pool=pool or "auto", address=address, takeover=takeover, command=command_given(sys.argv)
+        "",
+        observer,
+        pool=pool or "auto",
+        address=address,
+        require=require,
+        takeover=takeover,
+        command=command_given(sys.argv),
     )
 
 
@@ -199,7 +220,7 @@ def _show(output: Output, report: Report, uri: str) -> None:
 
     def show(console: Console) -> None:
         show_report(console, report)
-        console.print(f"report  {uri}/report/report.md")
+        console.print(f"report  {uri}/report/report.html")
 
     output.result(report.model_dump(mode="json") | {"uri": uri}, show)
 
@@ -212,7 +233,7 @@ def _show_regraded(output: Output, done: Regraded, job: Regrade | None) -> None:
         show_report(console, done.report)
         if done.flips:
             show_flips(console, done.flips, done.uri)
-        console.print(f"report  {done.uri}/report/report.md")
+        console.print(f"report  {done.uri}/report/report.html")
 
     value: dict[str, JsonValue] = done.report.model_dump(mode="json") | {"uri": done.uri}
     value["flips"] = done.flips.model_dump(mode="json") if done.flips else None

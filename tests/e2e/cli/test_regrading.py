@@ -13,6 +13,7 @@ from support.made_runs import make_run
 from support.provider import CountingProvider
 from support.releases import make_release
 from trunchray.adapters.releases import StoredRelease
+from trunchray.adapters.sandbox.launcher import sandbox_level
 
 HOSTILE = "[red]no[/red] \x1b[2J :smile:"
 
@@ -39,7 +40,7 @@ def test_flips_for_people(run: str, strict: StoredRelease, trunchray: CommandLin
     head = lines.index("model / eval passed → failed")
     assert lines[head + 1] == "mock/echo / odd 3"
     assert sum(line.startswith("c") and "passed → failed" in line for line in lines) == 3
-    assert lines[-1].endswith("/report/report.md")
+    assert lines[-1].endswith("/report/report.html")
     assert any(line.startswith("flips ") and line.endswith("/report/flips.jsonl") for line in lines)
     again = trunchray("regrade", run)
     assert "no verdict of 8 has changed" in again.out
@@ -64,6 +65,16 @@ def test_flips_for_programs(run: str, strict: StoredRelease, trunchray: CommandL
     assert trunchray("gate", uri, "--allow", "each=8").code == 0
     assert len(trunchray("export", uri, "--to", "jsonl").out.splitlines()) == 8
     assert len(Path(uri, "report", "flips.jsonl").read_text().splitlines()) == 3
+
+
+def test_walls_can_be_asked_for(run: str, trunchray: CommandLine):
+    """`--require landlock` grades where the kernel has it, and nothing at all where it has not."""
+    outcome = trunchray("regrade", run, "--require", "landlock")
+    if sandbox_level() == "landlock+seccomp":
+        assert outcome.code == 0, outcome.err
+    else:
+        assert (outcome.code, "'landlock' cannot be met on" in outcome.err) == (2, True)
+        assert not list(Path(run, "regrades").rglob("*.parquet"))
 
 
 def test_cases_that_are_left_out(run: str, here: Path, trunchray: CommandLine):
