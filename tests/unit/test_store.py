@@ -3,7 +3,6 @@ from __future__ import annotations
 import re
 import threading
 import uuid
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -13,10 +12,11 @@ from trunchray.adapters.store import Store
 from trunchray.errors import StoreError, UsageError
 
 
-@pytest.fixture(params=["local", "memory"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    uri = str(tmp_path / "s") if request.param == "local" else f"memory://{uuid.uuid4().hex}"
-    return Store(uri)
+@pytest.fixture(params=["local", "memory", "pattern"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    """In a folder, in memory, and in a folder whose name looks like a pattern of names."""
+    places = {"local": "s", "pattern": "[a-z] *?{b}"}
+    return Store(f"memory://{uuid.uuid4().hex}" if request.param == "memory" else str(tmp_path / places[request.param]))
 
 
 def test_what_is_written_is_read_back(store: Store):

@@ -49,7 +49,7 @@ def viewer(
 ) -> Iterator[Viewer]:
     """Looks at a run before its first report or after it, in a folder with an odd name."""
     here = tmp_path_factory.mktemp("view")
-    run = make_run(here / "odd 'name; &" / "run", release, OUTCOMES, change=_answered)
+    run = make_run(here / "[odd] 'name; & *?" / "run", release, OUTCOMES, change=_answered)
     if request.param == "results":
         report_again(run, pytest.fail)
     with Viewer([run], here, private=False) as looking:

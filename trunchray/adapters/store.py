@@ -214,7 +214,9 @@ class Store:
         def fetch() -> None:
             """Those that are not there yet: among thousands one always fails."""
             left = [full for full in wanted if not isinstance(found.get(full), bytes)]
-            found.update(self._fs.cat(left, on_error="return", **self._whole))
+            # Not `cat`, which takes a path with brackets for a pattern.
+            contents = self._fs.cat_ranges(left, None, None, on_error="return", **self._whole)
+            found.update(zip(left, contents, strict=True))
             for got in found.values():
                 if isinstance(got, BaseException) and not isinstance(got, FileNotFoundError | NotADirectoryError):
                     raise got

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from glob import has_magic
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ class ViewedRun:
     """One run. Not safe to use from several threads, but for `row`."""
 
     def __init__(self, run_uri: str, number: int, index: TrialIndex, scratch: Path) -> None:
-        """`number` is the run's in the index. What is not on this machine's disk is fetched to the folder `scratch`.
+        """`number` is the run's in the index. What it cannot read where it is gets fetched to the folder `scratch`.
 
         Raises:
             UsageError: there is no run at `run_uri`.
@@ -51,7 +52,9 @@ class ViewedRun:
         self._from_results = False
         self._shown: dict[str, Receipt] = {}
         self._damaged: dict[str, list[str]] = {}
-        self._files = self._folder.store.folder or scratch / str(number)
+        folder = self._folder.store.folder
+        self._in_place = folder is not None and not has_magic(str(folder))  # else DuckDB would look for a pattern
+        self._files = folder if folder and self._in_place else scratch / str(number)
         index.add_cases(list(self.evals))
 
     def look(self) -> Status:
@@ -96,7 +99,7 @@ class ViewedRun:
         """The file of all counted rows; None when it is not the one that has so many bytes."""
         path = self._files / "report" / "results.parquet"
         try:
-            if not self._folder.store.folder:
+            if not self._in_place:
                 path = path.with_name(f"{self.version}.parquet")  # somebody may still read the one before
                 self._folder.store.fetch("report/results.parquet", path)
             return path if path.stat().st_size == size else None
@@ -129,7 +132,7 @@ class ViewedRun:
         else:
             self._damaged.pop(receipt.shard, None)
         for path, content in contents:
-            if not self._folder.store.folder:
+            if not self._in_place:
                 target = self._files / path
                 target.parent.mkdir(parents=True, exist_ok=True)
                 target.write_bytes(content)

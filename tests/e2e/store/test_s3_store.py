@@ -43,6 +43,8 @@ def test_what_is_written_is_read_back(store: Store):
     assert store.names() == ["a"]
     assert store.find("a") == store.find() == ["a/b.json", "a/c/d.json"]
     assert store.read_many(["a/b.json", "a/c/d.json"]) == {"a/b.json": b"2", "a/c/d.json": b"3"}
+    store.write("[a-z]/*?.json", b"4")
+    assert store.read_many(["[a-z]/*?.json"]) == {"[a-z]/*?.json": b"4"}
     assert store.exists("a/b.json")
     store.write("empty", b"")
     assert store.exists("empty")
