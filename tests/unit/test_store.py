@@ -40,6 +40,13 @@ def test_what_is_missing(store: Store):
     assert store.find("nope") == []
 
 
+def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(tmp_path: Path):
+    """What is in there would be paid for again."""
+    (tmp_path / "commits").symlink_to("commits")
+    with pytest.raises(StoreError, match="symbolic links"):
+        Store(str(tmp_path)).find("commits")
+
+
 def test_create_is_won_once(store: Store):
     """Of two creations of the same object the first wins, and the loser is told."""
     assert store.create("commit.json", b"mine")

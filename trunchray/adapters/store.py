@@ -337,8 +337,18 @@ class Store:
 
 
 def _files(folder: str) -> list[str]:
-    """The paths of all files below a folder of this machine; fsspec takes five times as long to find them."""
-    return [f"{root}/{name}" for root, _, names in os.walk(folder, followlinks=True) for name in names]
+    """The paths of all files below a folder of this machine; fsspec takes five times as long to find them.
+
+    Raises:
+        OSError: a folder cannot be read. Were it taken for empty, what is in it would be paid for again.
+    """
+    found = os.walk(folder, followlinks=True, onerror=_unless_missing)
+    return [f"{root}/{name}" for root, _, names in found for name in names]
+
+
+def _unless_missing(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError | NotADirectoryError):
+        raise error
 
 
 def _filesystem(uri: str) -> tuple[Any, str]:
