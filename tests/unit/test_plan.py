@@ -136,6 +136,15 @@ def test_another_question_under_the_same_run_id_is_refused():
         assert text in str(refusal.value)
 
 
+def test_long_selections_are_cut_in_messages():
+    """However many cases they name."""
+    one, other = (spec(selection=Selection(cases=tuple(f"{name}{n}" for n in range(9999)))) for name in "ab")
+    with pytest.raises(UsageError) as refusal:
+        extend(one, other)
+    assert "select.cases was ('a0', 'a1', " in str(refusal.value)
+    assert len(str(refusal.value)) < 500
+
+
 def test_a_renamed_model_is_refused():
     """A model under another name would be counted twice; the message says what it is called."""
     renamed = ModelAgent.model_validate(A.model_dump() | {"name": "other"})

@@ -135,7 +135,11 @@ def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
     if (stored.regrades is None) != (wanted.regrades is None):
         out.append(f"answers were {_source(stored)} and are now {_source(wanted)}")
     old, new = stored.selection.model_dump(), wanted.selection.model_dump()
-    out += [f"select.{name} was {old[name]!r} and is now {new[name]!r}" for name in old if old[name] != new[name]]
+    out += [
+        f"select.{name} was {_shown(old[name])} and is now {_shown(new[name])}"
+        for name in old
+        if old[name] != new[name]
+    ]
     known = {agent.name: agent for agent in stored.agents}
     for agent in wanted.agents:
         before = known.get(agent.name, agent)
