@@ -9,7 +9,9 @@ import aiohttp
 import pytest
 from pydantic import JsonValue
 
+from trunchray.adapters.web_listener import listening
 from trunchray.adapters.web_site import HEADERS, serve
+from trunchray.adapters.web_site import site as site_of
 from trunchray.errors import StoreError, UsageError
 
 
@@ -102,12 +104,13 @@ async def test_pages_of_other_sites_may_not_ask(site: aiohttp.ClientSession):
 
 async def test_a_name_that_was_given_is_ours(tmp_path: Path):
     """As people call the machine who start it with --host."""
-    async with (
-        serve(tmp_path, {"ask": _answer}, host="localhost", port=0) as address,
-        aiohttp.ClientSession(address) as client,
-        client.get("/api/ask") as response,
-    ):
-        assert response.status == 200
+    for given, status in (("Eval-Box", 200), ("127.0.0.1", 403)):
+        async with (
+            listening(site_of(tmp_path, {"ask": _answer}, given), "127.0.0.1", 0) as address,
+            aiohttp.ClientSession(address) as client,
+            client.get("/api/ask", headers={"Host": "eval-box:8420"}) as response,
+        ):
+            assert response.status == status
 
 
 async def test_a_port_that_is_taken_is_said(site: aiohttp.ClientSession, tmp_path: Path):
