@@ -25,6 +25,7 @@ def test_what_is_asked_is_read():
     [
         ("attempt", "x"),
         ("attempt", "0"),
+        ("attempt", str(10**40)),
         ("outcome", "lost"),
         ("sort", "1; DROP TABLE trials"),
         ("page", "-1"),

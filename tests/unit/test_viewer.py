@@ -150,6 +150,15 @@ def test_an_error_says_why(viewer: Viewer):
     )
 
 
+def test_names_of_folders_say_nothing(tmp_path: Path, release: StoredRelease, look: Look):
+    """Other tools take `attempt=7` in a path for a column; rows say what they are themselves."""
+    uri = make_run(tmp_path / "attempt=7" / "agent=z" / "eval_id=e" / "run", release, OUTCOMES)
+    for _ in range(2):
+        found: Any = look(uri).trials({"outcome": "error"})
+        assert [(one["model"], one["eval"], one["attempt"]) for one in found["trials"]] == [("x", "odd", 1)]
+        report_again(uri, pytest.fail)
+
+
 def test_expected_answers_are_told_only_when_asked_for(tmp_path: Path, release: StoredRelease, look: Look):
     """The page of a case has what a model was asked; checks and data are for who wants to see them."""
     run = make_run(tmp_path / "run", release, OUTCOMES)
@@ -182,6 +191,19 @@ def test_a_row_that_came_later_counts(tmp_path: Path, release: StoredRelease, lo
     assert look(uri).trials({"text": "c5"}) == found
     unchanged: Any = viewer.runs()
     assert unchanged["runs"][0]["version"] == after["runs"][0]["version"]
+
+
+def test_the_page_of_a_case_is_of_the_rows_of_the_moment(tmp_path: Path, release: StoredRelease, look: Look):
+    """Also for people who never go to the list, and when a report has put other results in place of those shown."""
+    uri = make_run(tmp_path / "run", release, OUTCOMES)
+    report_again(uri, pytest.fail)
+    viewer = look(uri)
+    _answer_again(uri, "c5")
+    report_again(uri, pytest.fail)
+    found: Any = viewer.case({"id": "c5"})
+    assert [answer["outcome"] for answer in found["answers"]] == ["passed"]
+    answer: Any = viewer.answer({"run": "run", "id": "c5", "model": "x", "attempt": "1"})
+    assert [passage["text"] for passage in answer["passages"]] == ["at last"]
 
 
 def test_results_of_a_report_are_not_shown_once_rows_have_come_since(

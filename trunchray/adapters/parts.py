@@ -299,7 +299,7 @@ def record(path: Path, place: int) -> dict[str, Any]:
             place -= rows
     except (pa.ArrowException, OSError, ValueError) as e:
         raise StoreError(f"{path.name}: not readable: {e}") from e
-    raise StoreError(f"{path.name}: it has {place} rows too few")
+    raise StoreError(f"{path.name}: it has {place + 1} rows too few")
 
 
 def span(table: Rows) -> tuple[datetime, datetime] | None:
@@ -378,7 +378,7 @@ def _stored_usage(usage: Usage) -> dict[str, int | None]:
     return {name: getattr(usage, field) for name, field in _USAGE_OF.items()}
 
 
-_ANSWER: Any = (  # as above
+_ANSWER: Any = (  # Any, because of pyarrow, as `_REPEATED`
     *("trial_key", "output", "finish_reason", "tool_calls", "steps", "usage", "cost_usd", "model", "request_id"),
     *("retries", "rate_limit_wait", "cache_hits", "saved_tokens", "latency", "started_at"),
     *("failure", "evaluator_digest"),

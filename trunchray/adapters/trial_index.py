@@ -52,7 +52,7 @@ INSERT INTO trials
 SELECT files.run, files.file, rows.file_row_number, cases.number, rows.case_id, rows.eval_id, rows.agent, rows.attempt,
     rows.outcome, rows.score, rows.failure.boundary || '/' || rows.failure.type,
     coalesce(rows.usage.input, 0) + coalesce(rows.usage.output, 0), rows.cost_usd, rows.latency.total
-FROM read_parquet($paths, filename = true, file_row_number = true) AS rows
+FROM read_parquet($paths, filename = true, file_row_number = true, hive_partitioning = false) AS rows
 JOIN files ON files.path = rows.filename AND files.run = $run
 JOIN cases ON cases.case_id = rows.case_id
 """
@@ -66,7 +66,7 @@ QUALIFY row_number() OVER (
 _FIND_TEXT = """
 INSERT INTO found
 SELECT $search, files.file, rows.file_row_number
-FROM read_parquet($paths, filename = true, file_row_number = true) AS rows
+FROM read_parquet($paths, filename = true, file_row_number = true, hive_partitioning = false) AS rows
 JOIN files ON files.path = rows.filename
 WHERE regexp_matches(rows.output, $pattern, 'i')
     OR regexp_matches(coalesce(rows.message, rows.failure.message), $pattern, 'i')
@@ -96,7 +96,7 @@ FROM trials
 _EXCERPTS = """
 SELECT files.file, rows.file_row_number,
     left(coalesce(rows.message, rows.failure.message), $most), left(rows.output, $most)
-FROM read_parquet($paths, filename = true, file_row_number = true) AS rows
+FROM read_parquet($paths, filename = true, file_row_number = true, hive_partitioning = false) AS rows
 JOIN files ON files.path = rows.filename
 WHERE rows.file_row_number IN (SELECT unnest($lines))
 """

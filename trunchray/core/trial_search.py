@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from trunchray.core.frozen import Frozen, first_problem
+from trunchray.core.run import Attempts
 from trunchray.core.trial import Outcome
 from trunchray.errors import UsageError
 
@@ -30,7 +31,7 @@ class TrialSearch(Frozen):
     model: str | None = None
     eval: str | None = None
     outcome: Outcome | None = None
-    attempt: int | None = Field(default=None, ge=1)
+    attempt: Attempts | None = None
     text: Annotated[str, AfterValidator(_without_nul)] = Field(default="", max_length=1000)
     """Stands in the case's id, the answer or the message, in capital or small letters."""
     sort: SortKey = "case"

@@ -93,9 +93,7 @@ class Viewer:
     def runs(self, _query: Query = MappingProxyType({})) -> JsonValue:
         """The runs as they are now: what there is to choose from, and how far they are."""
         with self._looking:
-            if self._clock() - self._looked >= LOOKS:
-                self._states = [run.look() for run in self._runs]
-                self._looked = self._clock()
+            self._look()
             described = [
                 _described(name, run, state)
                 for name, run, state in zip(self._names, self._runs, self._states, strict=True)
@@ -123,6 +121,8 @@ class Viewer:
         """The case with the `id`: what it asks in each of the runs, and the trials of it."""
         case_id = _given(query, "id")
         self.known_case(case_id)
+        with self._looking:
+            self._look()
         named = zip(self._names, self._runs, strict=True)
         asked = {name: self._asked(run.cases[case_id]) for name, run in named if case_id in run.cases}
         versions: list[JsonValue] = []
@@ -169,6 +169,12 @@ class Viewer:
         if not any(case_id in run.cases for run in self._runs):
             known = [known for run in self._runs for known, _ in run.cases.index]
             raise UsageError(f"no case {case_id!r} in these runs{nearest(case_id, known)}")
+
+    def _look(self) -> None:
+        """Have the runs as they are now, unless somebody has just looked; whoever calls this holds `_looking`."""
+        if self._clock() - self._looked >= LOOKS:
+            self._states = [run.look() for run in self._runs]
+            self._looked = self._clock()
 
     def _row(self, query: Query) -> dict[str, Any]:
         """The row of the trial that a query names: run, model, case and attempt."""

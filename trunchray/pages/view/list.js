@@ -169,8 +169,10 @@ function sortBy(key) {
 form.addEventListener("submit", (event) => event.preventDefault());
 form.addEventListener("input", (event) => {
   const { name, value } = event.target;
+  const isText = name === "text";
+  const changes = { text: form.elements.text.value, [name]: value }; // the text may still be waiting for its search
   clearTimeout(typing);
-  typing = setTimeout(() => search({ [name]: value }, { replace: name === "text" }), name === "text" ? WAIT_FOR_MORE : 0);
+  typing = setTimeout(() => search(changes, { replace: isText }), isText ? WAIT_FOR_MORE : 0);
 });
 form.addEventListener("reset", () => {
   clearTimeout(typing);
