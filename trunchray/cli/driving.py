@@ -1,4 +1,4 @@
-"""What all commands that drive a run have in common: how they are named, and how they end."""
+"""What all commands that drive a run have in common: how they are named, how they end, and what they say then."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trunchray.cli.output import Output
+
+if TYPE_CHECKING:
+    from pydantic import JsonValue
+    from rich.console import Console
+
+    from trunchray.core.flips import FlipReport
+    from trunchray.core.report import Report
 
 ENDS_WITHIN = 9.0
 """Seconds after a signal at which a run ends, finished or not: those that stop processes kill them after ten."""
@@ -85,3 +93,25 @@ def _give_up(output: Output) -> None:
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(3)
+
+
+def tell(
+    output: Output,
+    report: Report,
+    run_uri: str,
+    *,
+    more: Mapping[str, JsonValue] | None = None,
+    flips: FlipReport | None = None,
+) -> None:
+    """The outcome of the command: the report and where it is, with verdicts that changed; `more` is for programs."""
+
+    def show(console: Console) -> None:
+        from trunchray.cli.regrade_tables import show_flips
+        from trunchray.cli.tables import show_report
+
+        show_report(console, report)
+        if flips:
+            show_flips(console, flips, run_uri)
+        console.print(f"report  {run_uri}/report/report.html")
+
+    output.result(report.model_dump(mode="json") | {"uri": run_uri, **(more or {})}, show)

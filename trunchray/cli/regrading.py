@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trunchray.cli.driving import command_given, stop_on_signal
+from trunchray.cli.driving import command_given, stop_on_signal, tell
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pydantic import JsonValue
-    from rich.console import Console
 
-    from trunchray.core.report import Report
     from trunchray.engine.launch import Launch
+    from trunchray.engine.progress import Snapshot
     from trunchray.engine.regrade import Regrade, Regraded
     from trunchray.engine.retrying import Retry
     from trunchray.engine.run import Observer
@@ -76,7 +75,7 @@ def retry(
     job = prepare_retry(run, model or ())
     if not job.count:
         output.note("nothing to retry: no row that counts is an error that asking again could mend")
-        _show(output, report_again(run, output.warn), run)
+        tell(output, report_again(run, output.warn), run)
         return
     spending = Spending(Budget(usd=budget_usd), allow_unpriced=allow_unpriced)
     spending.refuse_unpriced(job.spec.agents)
@@ -84,12 +83,18 @@ def retry(
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
         how = _how(observer, pool, address, require, takeover=takeover)
         report = job(replace(how, spending=spending, stop=stop))
-    _show(output, report, run)
+    tell(output, report, run)
     if left := job.left():
-        limited = observer.last and "budget" in observer.last.closed.values()
-        how_on = "the budget is reached, a larger one goes on" if limited else "the same command does"
+        how_on = _how_on(job, observer.last)
         output.note(f"{left:,} of {job.count:,} errors are left that asking again could mend; {how_on}")
         raise typer.Exit(3)
+
+
+def _how_on(job: Retry, last: Snapshot | None) -> str:
+    if source := job.spec.regrades:
+        return f"no model is asked for a regrade: retry {source.run}, then give the regrade command again"
+    limited = last and "budget" in last.closed.values()
+    return "the budget is reached, a larger one goes on" if limited else "the same command does"
 
 
 def regrade(
@@ -137,10 +142,10 @@ def regrade(
         from trunchray.engine.launch import report_again
 
         output.note("nothing to grade again: no row that counts is an error of an evaluator or its sandbox")
-        _show(output, report_again(run, output.warn), run)
+        tell(output, report_again(run, output.warn), run)
         return
     _show_regraded(output, done, job)
-    _judge(output, done)
+    _judge(output, done, job)
 
 
 def _prepared(output: Output, run: str, release: str | None, name: str | None, models: list[str]) -> Regrade:
@@ -215,36 +220,21 @@ def _confirm(output: Output, job: Retry, budget_usd: float | None, *, yes: bool)
     ).rest(began=False)
 
 
-def _show(output: Output, report: Report, uri: str) -> None:
-    from trunchray.cli.tables import show_report
-
-    def show(console: Console) -> None:
-        show_report(console, report)
-        console.print(f"report  {uri}/report/report.html")
-
-    output.result(report.model_dump(mode="json") | {"uri": uri}, show)
-
-
 def _show_regraded(output: Output, done: Regraded, job: Regrade | None) -> None:
-    from trunchray.cli.regrade_tables import show_flips
-    from trunchray.cli.tables import show_report
-
-    def show(console: Console) -> None:
-        show_report(console, done.report)
-        if done.flips:
-            show_flips(console, done.flips, done.uri)
-        console.print(f"report  {done.uri}/report/report.html")
-
-    value: dict[str, JsonValue] = done.report.model_dump(mode="json") | {"uri": done.uri}
-    value["flips"] = done.flips.model_dump(mode="json") if done.flips else None
-    value["left_out"] = job.left_out.model_dump(mode="json") if job else None
-    output.result(value, show)
+    more: dict[str, JsonValue] = {
+        "flips": done.flips.model_dump(mode="json") if done.flips else None,
+        "left_out": job.left_out.model_dump(mode="json") if job else None,
+    }
+    tell(output, done.report, done.uri, more=more, flips=done.flips)
 
 
-def _judge(output: Output, done: Regraded) -> None:
+def _judge(output: Output, done: Regraded, job: Regrade | None) -> None:
     if done.flips is None:
         output.note("stopped: what is graded is stored, and the same command continues")
         raise typer.Exit(3)
     if count := done.flips.ungraded:
         output.note(f"{count:,} answers could not be graded: the evaluator or its sandbox failed, as the report says")
+        raise typer.Exit(3)
+    if job and not job.lacking and (owed := job.owed(done.report)):
+        output.note(f"{owed:,} answers are not graded: they, or workers, were lost; the same command continues")
         raise typer.Exit(3)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.driving import command_given, stop_on_signal
+from trunchray.cli.driving import command_given, stop_on_signal, tell
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -32,9 +32,6 @@ from trunchray.cli.output import Output
 from trunchray.errors import Interrupted
 
 if TYPE_CHECKING:
-    from pydantic import JsonValue
-    from rich.console import Console
-
     from trunchray.cli.job import Job
     from trunchray.core.report import Report
     from trunchray.engine.progress import Snapshot
@@ -102,7 +99,7 @@ def run(
         return
     cost.rest(began=pilot is not None)
     driven = drive()
-    _show(output, driven.report, job.run_uri)
+    tell(output, driven.report, job.run_uri)
     _judge(output, driven, job)
 
 
@@ -142,19 +139,7 @@ def report(run_uri: RunUri, json: Json = False) -> None:
     from trunchray.engine.launch import report_again
 
     output = Output(as_json=json)
-    _show(output, report_again(run_uri, output.warn), run_uri)
-
-
-def _show(output: Output, outcome: Report, run_uri: str) -> None:
-    value: dict[str, JsonValue] = outcome.model_dump(mode="json") | {"uri": run_uri}
-
-    def show(console: Console) -> None:
-        from trunchray.cli.tables import show_report
-
-        show_report(console, outcome)
-        console.print(f"report  {run_uri}/report/report.html")
-
-    output.result(value, show)
+    tell(output, report_again(run_uri, output.warn), run_uri)
 
 
 @dataclass

@@ -91,6 +91,10 @@ class Regrade:
             "are left out, and the same command grades them once they do"
         )
 
+    def owed(self, report: Report) -> int:
+        """How many trials of these models have no row yet."""
+        return sum(model.not_run for model in report.models if model.name in self._names)
+
     def __call__(self, how: Launch) -> Regraded:
         """Grade what is not graded yet, and say what changed. Of `how`, `out` does not matter.
 

@@ -187,6 +187,19 @@ def test_old_runs_have_no_new_columns(here: Path, release: StoredRelease, trunch
     assert outcome.json["flips"]["counts"] == [
         {"model": "a", "eval_id": "odd", "old": "failed", "new": "passed", "count": 1}
     ]
+    retried = trunchray("retry", outcome.json["uri"])
+    assert retried.code == 3
+    assert f"no model is asked for a regrade: retry {made}, then" in " ".join(retried.err.split())
+
+
+def test_answers_that_are_lost(run: str, trunchray: CommandLine):
+    """Answers in damaged parts of the run cannot be graded: the command says how many, and exits 3."""
+    for part in Path(run).glob("parts/*/*.parquet"):
+        part.write_bytes(b"torn")
+    outcome = trunchray("regrade", run)
+    assert outcome.code == 3
+    assert "missing or damaged, the answers there are not graded" in outcome.err
+    assert "8 answers are not graded" in outcome.err
 
 
 @pytest.mark.parametrize("command", [["retry"], ["regrade"], ["regrade", "--only", "errors"]])
