@@ -161,7 +161,7 @@ def test_the_public_names():
 
 def test_importing_is_light():
     """`import trunchray` loads none of the heavy packages, nor does the command line until a command needs them."""
-    heavy = {"ray", "litellm", "pyarrow", "s3fs", "fsspec", "aiohttp", "scipy", "numpy"}
+    heavy = {"ray", "litellm", "pyarrow", "s3fs", "fsspec", "aiohttp", "scipy", "numpy", "duckdb"}
     code = "import sys, {}; print(*sorted({!r} & sys.modules.keys()))"
     for module in ("trunchray", "trunchray.cli.main"):
         command = [sys.executable, "-c", code.format(module, heavy)]
