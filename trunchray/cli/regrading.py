@@ -56,8 +56,8 @@ def retry(
     """Run the errors of a run again, and nothing else.
 
     Those whose cause may be gone: a provider that did not answer, a key that was refused. Needs no config: what was
-    asked is stored with the run; keys come from the environment. An answer that is stored already, because only grading
-    failed, is graded again and not asked for.
+    asked is stored with the run, and the budget of its last command holds; keys come from the environment. An answer
+    that is stored already, because only grading failed, is graded again and not asked for.
 
     Exit codes: 0 no such error is left; 3 some are, the same command asks again.
 
@@ -66,10 +66,8 @@ def retry(
     from dataclasses import replace
 
     from trunchray.cli.live import LiveProgress
-    from trunchray.core.budget import Budget
     from trunchray.engine.launch import report_again
     from trunchray.engine.retrying import prepare_retry
-    from trunchray.engine.spending import Spending
 
     output = Output(as_json=json)
     job = prepare_retry(run, model or ())
@@ -77,9 +75,9 @@ def retry(
         output.note("nothing to retry: no row that counts is an error that asking again could mend")
         tell(output, report_again(run, output.warn), run)
         return
-    spending = Spending(Budget(usd=budget_usd), allow_unpriced=allow_unpriced)
+    spending = job.spending(budget_usd, allow_unpriced=allow_unpriced)
     spending.refuse_unpriced(job.spec.agents)
-    _confirm(output, job, budget_usd, yes=yes)
+    _confirm(output, job, spending.whole.usd, yes=yes)
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
         how = _how(observer, pool, address, require, takeover=takeover)
         report = job(replace(how, spending=spending, stop=stop))

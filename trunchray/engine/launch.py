@@ -124,7 +124,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             stop=how.stop,
             stored=balance.stored,
             closed=balance.closed(wanted),
-            terms=Terms(how.spending.whole, how.spending.each, before.command if before else how.command),
+            terms=before.terms if before else Terms(how.spending.whole, how.spending.each, how.command),
             telemetry=telemetry,
             aim=how.aim,
             reasons=before.closed if before else None,

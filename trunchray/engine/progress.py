@@ -77,6 +77,18 @@ class NodeStanding(Frozen):
     """It is about to leave, and gets nothing more."""
 
 
+@dataclass(frozen=True)
+class Terms:
+    """What the command that drives a run was told."""
+
+    budget: Budget = field(default_factory=Budget)
+    """For all its commands together."""
+    each: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
+    """Likewise, by model."""
+    command: str = ""
+    """How to give the command again; empty when it was none."""
+
+
 class Snapshot(Frozen):
     """The run at one moment. `resumed` rows were there before this command started."""
 
@@ -95,6 +107,11 @@ class Snapshot(Frozen):
     """What the driver was started with, where that is known."""
     final: bool = False
     """The driver ended in order after this: it commits nothing more."""
+
+    @property
+    def terms(self) -> Terms:
+        """What the driver was told."""
+        return Terms(self.budget, {agent.name: agent.budget for agent in self.agents}, self.command)
 
     @classmethod
     def read(cls, stored: JsonValue) -> Self | None:
@@ -150,18 +167,6 @@ class Snapshot(Frozen):
     def spent_on(self, name: str) -> Spend:
         """What was paid for one model; nothing for one that is not in the run."""
         return total(one.spent for one in self.agents if one.name == name)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What the command that drives a run was told."""
-
-    budget: Budget = field(default_factory=Budget)
-    """For all its commands together."""
-    each: Mapping[str, Budget] = field(default_factory=dict[str, Budget])
-    """Likewise, by model."""
-    command: str = ""
-    """How to give the command again; empty when it was none."""
 
 
 class Progress:

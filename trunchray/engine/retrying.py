@@ -8,12 +8,15 @@ from dataclasses import dataclass, replace
 
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
+from trunchray.core.budget import Budget
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan
 from trunchray.core.report import Report
 from trunchray.core.run import RunSpec
 from trunchray.engine.aggregate import counting_commits
 from trunchray.engine.launch import RAY_FROM, Launch, estimate_cost, launch
+from trunchray.engine.progress import Snapshot, Terms
+from trunchray.engine.spending import Spending
 from trunchray.engine.stored import open_run, stored_release
 
 
@@ -38,6 +41,13 @@ class Retry:
     @property
     def release(self) -> StoredRelease:
         return stored_release(self.plan.spec)
+
+    def spending(self, usd: float | None, *, allow_unpriced: bool) -> Spending:
+        """What the run may cost: what its last command was told, but for `usd` where that is given."""
+        last = Snapshot.read(self.folder.progress())
+        told = last.terms if last else Terms()
+        whole = told.budget if usd is None else Budget(usd=usd, tokens=told.budget.tokens)
+        return Spending(whole, told.each, allow_unpriced=allow_unpriced)
 
     def estimate(self) -> list[ModelEstimate]:
         """What it will cost."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -358,11 +358,7 @@ class Worker:
         last = self._folder.last_commit(shard.id)
         committed = {part.path: part.sha256 for part in last.parts} if last else {}
         names = self._folder.part_names(shard.id)
-        # In the order in which rows replace each other: as committed, then as they came since.
-        for path in [
-            *(path for path in committed if path in names),
-            *(path for path in names if path not in committed),
-        ]:
+        for path in _in_order(list(committed), names):
             try:
                 sha, found, answers = self._folder.decoded(path, partial(_part, expected=committed.get(path)))
             except StoreError:
@@ -376,6 +372,21 @@ class Worker:
         newest = stored.rows.newest
         known = {key: asked for key, asked in stored.answers.items() if key in newest and newest[key].gradable}
         return replace(stored, answers=known)
+
+
+def _in_order(committed: Sequence[str], stored: Sequence[str]) -> list[str]:
+    """The stored parts of a shard in the order in which their rows replace each other: as committed, then as they came.
+
+    A part that came before the last committed one and was not listed is of a worker that had been given up: whatever
+    counts already replaces its rows. Names sort as parts came.
+    """
+    last = max(committed, default="")
+    others = [path for path in stored if path not in set(committed)]
+    return [
+        *(path for path in others if path < last),
+        *(path for path in committed if path in set(stored)),
+        *(path for path in others if path > last),
+    ]
 
 
 def _part(content: bytes, expected: str | None) -> tuple[str, list[tuple[str, Mark]], dict[str, Asked]]:

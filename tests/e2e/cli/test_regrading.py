@@ -12,8 +12,11 @@ from support.commands import CommandLine
 from support.made_runs import make_run
 from support.provider import CountingProvider
 from support.releases import make_release
+from support.runs import rows
 from trunchray.adapters.releases import StoredRelease
+from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import sandbox_level
+from trunchray.engine.progress import Snapshot
 
 HOSTILE = "[red]no[/red] \x1b[2J :smile:"
 
@@ -143,6 +146,25 @@ def test_a_retry_may_cost_too_much(here: Path, release: StoredRelease, trunchray
         assert provider.asked.total() == before
         provider.failing = {}
         assert trunchray("retry", "runs/r", "--yes").code == 0
+
+
+def test_a_retry_keeps_to_the_budget_of_the_run(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """What the run may cost holds for retries of it too, all commands together, unless they are told otherwise."""
+    with CountingProvider() as provider:
+        provider.failing = {f"prompt {n}": 503 for n in (1, 2, 3)}
+        asked = config(provider, release)
+        asked["models"][0]["price"] = {"input": 1e6, "output": 1e6}
+        Path("run.yaml").write_text(yaml.safe_dump(asked), encoding="utf-8")
+        assert trunchray("run", "run.yaml", "--yes").code == 3
+        assert trunchray("run", "run.yaml", "--yes", "--budget-usd", "75").code == 3
+        provider.failing = {}
+        limited = trunchray("retry", "runs/r", "--yes")
+        assert (limited.code, "the budget is reached" in limited.err) == (3, True), limited.err
+        assert sum(row["cost_usd"] or 0 for row in rows(Path("runs", "r"))) <= 75
+        assert trunchray("retry", "runs/r", "--yes", "--budget-usd", "200").code == 0
+        told = Snapshot.read(RunFolder("runs/r").progress())
+        assert told is not None
+        assert told.budget.usd == 75
 
 
 def test_nothing_to_grade_again(run: str, trunchray: CommandLine):

@@ -364,6 +364,25 @@ def test_retrying_changes_nothing_else(pool: str, tmp_path: Path, lenient: Store
         assert {row["earlier_errors"] for row in rows(run) if row["case_id"] == "c20"} == {2}
 
 
+def test_what_a_lost_worker_left_replaces_nothing(tmp_path: Path, lenient: StoredRelease):
+    """Rows of a part that came before the last committed one, and that it did not list, never come to count."""
+    with CountingProvider() as provider:
+        provider.failing = {"prompt 3": 503}
+        agent = ModelAgent(name="m", model="local/m", base_url=provider.base_url, pacing=Pacing(max_retries=0))
+        drive(question(lenient, [agent]), lenient, tmp_path)
+        run = tmp_path / "test"
+        stored = {path: parts.decode(path.read_bytes()).to_pylist() for path in run.glob("parts/*/*.parquet")}
+        committed, found = next((path, rows) for path, rows in stored.items() if any(row["failure"] for row in rows))
+        error = next(row for row in found if row["failure"])
+        named = ("trial_key", "case_id", "eval_id")
+        left = [error | {name: row[name] for name in named} for row in found if row["outcome"] == "passed"]
+        committed.with_name(f"{1:020d}-{'0' * 32}.parquet").write_bytes(parts.encode(left))
+        provider.failing, asked = {}, provider.asked.total()
+        report = prepare_retry(str(run))(how("local"))
+        assert provider.asked.total() == asked + 1
+    assert (report.passed, report.error) == (CASES, 0)
+
+
 def shard_rows(shard: Path) -> list[dict[str, Any]]:
     return [row for part in shard.iterdir() for row in parts.decode(part.read_bytes()).to_pylist()]
 
