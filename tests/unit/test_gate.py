@@ -253,10 +253,11 @@ def test_junit_is_xml_whatever_names_hold():
 
 
 def test_the_page_begins_with_the_verdict():
-    """What is broken stands there with its cases; every limit is in the table."""
+    """What is broken stands there with its cases; every limit is in the table, whose columns are words."""
     page = gate_markdown(judged({"each": 0}, NOW, BEFORE))
     assert page.startswith("# Gate: FAIL\n\nRun `now`, compared with `before`.")
     assert "- **FAIL** m, e: 2 cases missed, 0 allowed. Cases: a, c." in page
+    assert "| --- | --- | --- | --- | --- | --- |\n| m | e |" in page
     assert "| m | e | drop | critical | FAIL | 1 case dropped, 0 allowed |" in page
 
 

@@ -46,7 +46,7 @@ def aa_markdown(report: AAReport) -> str:
         "# Gate against itself",
         f"Run `{report.run}`: repeats of each model dealt into two halves. The gate promises {promise}.",
         table(("Model", "Splits", "False alarms", "Rate", "95 % interval"), rows),
-        table(("Model", "Limit", "Usual drop (95 of 100)", "Rate"), usual),
+        table(("Model", "Limit", "Usual drop (95 of 100)", "Rate"), usual, words=["Limit"]),
         *(f"Note: {whole_text(note)}." for note in report.notes),
     ]
     return "\n\n".join(sections) + "\n"
@@ -73,4 +73,5 @@ def _all(findings: Sequence[Finding]) -> str:
         )
         for finding in findings
     ]
-    return table(("Model", "Eval", "Limit", "Tier", "Verdict", "Found"), rows)
+    headers = ("Model", "Eval", "Limit", "Tier", "Verdict", "Found")
+    return table(headers, rows, words=headers)

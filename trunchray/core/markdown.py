@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from trunchray.core.contrast import Effect
 from trunchray.core.excerpt import excerpt
@@ -23,9 +23,9 @@ def effect_cells(effect: Effect) -> tuple[str, ...]:
     )
 
 
-def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table: the first column to the left, the others to the right."""
-    align = ["---", *["---:"] * (len(headers) - 1)]
+def table(headers: Sequence[str], rows: Iterable[Sequence[str]], words: Collection[str] = ()) -> str:
+    """A table: the first column and those under `words` to the left, figures to the right."""
+    align = ["---", *("---" if header in words else "---:" for header in headers[1:])]
     return "\n".join("| " + " | ".join(row) + " |" for row in (headers, align, *rows))
 
 

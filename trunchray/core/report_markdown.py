@@ -88,7 +88,7 @@ def _model(model: ModelReport) -> str:
     parts = [f"## {text(model.name)}", _facts(model), evals]
     if model.errors:
         errors = [(error.kind, f"{error.count:,}", text(error.example)) for error in model.errors]
-        parts.append(table(("Error", "Trials", "For example"), errors))
+        parts.append(table(("Error", "Trials", "For example"), errors, words=["For example"]))
     return "\n\n".join(parts)
 
 
