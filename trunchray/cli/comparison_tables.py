@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted
-from trunchray.core.comparison_markdown import both, headline, left_out, lists, report_notes
+from trunchray.core.comparison_markdown import both, flipped, headline, left_out, lists, not_compared, report_notes, told_apart
 from trunchray.core.wording import chance, distance, points
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import Console
 
     from trunchray.core.comparison import Comparison, ComparisonReport, Use
@@ -20,14 +22,14 @@ NAMED = 10
 """Cases that are named of each list."""
 
 _COLUMNS = [
-    ("cases", 2),
-    ("pass rates", 4),
+    ("cases", 3),
+    ("pass rates", 0),
     ("difference (95 %)", 0),
     ("p", 5),
-    ("p adj.", 0),
-    ("fixed", 1),
-    ("broke", 1),
-    ("left out", 3),
+    ("p adj.", 1),
+    ("fixed", 2),
+    ("broke", 2),
+    ("left out", 4),
     ("detectable", 8),
     ("cost per trial $", 6),
     ("p50 s", 7),
@@ -35,16 +37,28 @@ _COLUMNS = [
 
 
 def show_comparison(console: Console, report: ComparisonReport) -> None:
-    """One pair with its evals and lists of cases; of several pairs a line each."""
+    """One pair with its evals and lists of cases; of several pairs a line each, and of two runs their lists."""
     if len(report.comparisons) == 1:
         _show_pair(console, report.comparisons[0])
     else:
         lines = [_line(headline(pair), pair, pair.first.use, pair.second.use) for pair in report.comparisons]
         console.print(fitted(console, "second against first", _COLUMNS, lines))
+        _show_lists(console, report.comparisons)
         for note in dict.fromkeys(note for pair in report.comparisons for note in pair.notes):
             console.print(f"note: {note}", style="yellow")
     for note in report_notes(report):
         console.print(f"note: {note}", style="yellow")
+
+
+def _show_lists(console: Console, pairs: Sequence[Comparison]) -> None:
+    """The lists of several pairs of two runs; the models of one run are too many pairs, and have the same cases."""
+    if pairs[0].first.run == pairs[0].second.run:
+        return
+    for pair in pairs:
+        for name, cases in flipped(pair):
+            console.print(f"{name}, {headline(pair)} ({cases.count:,}): {cases.named(NAMED)}")
+    for name, cases in not_compared(pairs[0]):
+        console.print(f"{name} ({cases.count:,}): {cases.named(NAMED)}")
 
 
 def _show_pair(console: Console, pair: Comparison) -> None:
@@ -55,7 +69,7 @@ def _show_pair(console: Console, pair: Comparison) -> None:
     console.print(fitted(console, "eval", _COLUMNS, lines))
     if pair.score:
         console.print(f"mean score: {_told(pair.score)}")
-    console.print(f"in words: {verdict(pair.pass_rate)}")
+    console.print(f"in words: {_verdict(pair)}")
     if reason := left_out(pair):
         console.print(reason)
     for name, cases in lists(pair):
@@ -64,15 +78,15 @@ def _show_pair(console: Console, pair: Comparison) -> None:
         console.print(f"note: {note}", style="yellow")
 
 
-def verdict(effect: Effect) -> str:
-    """What a difference of pass rates means, in one sentence."""
-    p = effect.p_adjusted
-    if p is None or effect.difference is None or effect.detectable is None:
+def _verdict(pair: Comparison) -> str:
+    """What the difference of pass rates means, in one sentence."""
+    effect = pair.pass_rate
+    if effect.p_adjusted is None or effect.difference is None or effect.detectable is None:
         return "there is nothing to compare"
-    if p < 0.05:
-        return (
-            f"the second passes {'more' if effect.difference > 0 else 'fewer'} cases, further than chance would take it"
-        )
+    if effect.reliable:
+        first, second = told_apart(pair)
+        more = "more" if effect.difference > 0 else "fewer"
+        return f"{second} passes {more} cases than {first}, further than chance would take it"
     return (
         "no difference is shown; with as many cases, one of "
         f"{100 * effect.detectable:.1f} percentage points would be found four times in five"

@@ -6,10 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from trunchray.core.comparison import Comparison, ComparisonReport, Use, WithoutVerdict
 from trunchray.core.contrast import CaseList, Contrast
+from trunchray.core.excerpt import excerpt
 from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text, whole_text
 
 NAMED = 20
 """Cases that a page names of each list."""
+
+_NAME_LENGTH = 60
+"""Characters of a name that a sentence has."""
 
 _HEADERS = ("", "Cases", "Left out", *EFFECT_HEADERS, "Fixed", "Broke", "Cost per trial ($)", "p50 (s)", "p95 (s)")
 
@@ -47,15 +51,30 @@ def headline(found: Comparison) -> str:
     return f"{second.name} (run {second.run}) against {first.name} (run {first.run})"
 
 
+def told_apart(found: Comparison) -> tuple[str, str]:
+    """The first and the second as a sentence calls them: the models, or the runs of the one model."""
+    first, second = found.first, found.second
+    if first.name != second.name:
+        return excerpt(first.name, _NAME_LENGTH), excerpt(second.name, _NAME_LENGTH)
+    if first.run != second.run:
+        return f"run {excerpt(first.run, _NAME_LENGTH)}", f"run {excerpt(second.run, _NAME_LENGTH)}"
+    return "the first", "the second"
+
+
 def lists(found: Comparison) -> list[tuple[str, CaseList]]:
     """The lists of cases that are not empty, by name."""
-    named = [
-        ("fixed", found.fixed),
-        ("broke", found.broke),
-        ("added", found.added),
-        ("removed", found.removed),
-        ("changed content", found.changed),
-    ]
+    return [*flipped(found), *not_compared(found)]
+
+
+def flipped(found: Comparison) -> list[tuple[str, CaseList]]:
+    """Those of cases that fare otherwise now."""
+    named = [("fixed", found.fixed), ("broke", found.broke)]
+    return [(name, cases) for name, cases in named if cases.count]
+
+
+def not_compared(found: Comparison) -> list[tuple[str, CaseList]]:
+    """Those of cases that are not the same in both, which all pairs of the same two runs share."""
+    named = [("added", found.added), ("removed", found.removed), ("changed content", found.changed)]
     return [(name, cases) for name, cases in named if cases.count]
 
 
@@ -64,13 +83,14 @@ def left_out(found: Comparison) -> str | None:
     if not found.left_out:
         return None
     reasons: WithoutVerdict = found.without_verdict
+    first, second = told_apart(found)
     told = [
         f"{count:,} {what}"
         for count, what in (
-            (reasons.error_first, "with an error in the first"),
-            (reasons.error_second, "with an error in the second"),
-            (reasons.not_run_first, "not run in the first"),
-            (reasons.not_run_second, "not run in the second"),
+            (reasons.error_first, f"with an error in {first}"),
+            (reasons.error_second, f"with an error in {second}"),
+            (reasons.not_run_first, f"not run in {first}"),
+            (reasons.not_run_second, f"not run in {second}"),
         )
         if count
     ]

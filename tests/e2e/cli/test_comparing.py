@@ -11,9 +11,13 @@ import pytest
 from support.commands import CommandLine
 from support.made_runs import make_run
 from support.releases import make_release
+from support.terminal import Terminal
 from trunchray.adapters.lease import HeldLease
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
+from trunchray.cli.comparison_tables import show_comparison
+from trunchray.cli.screen import console
+from trunchray.engine.compare import compare_models
 
 BEFORE, AFTER = list("ppppppff"), list("pppfppfp")
 """By case: c7 is mended, c3 breaks."""
@@ -75,6 +79,29 @@ def test_whole_runs_are_compared_model_by_model(here: Path, release: StoredRelea
     worse = value["comparisons"][1]["pass_rate"]
     assert worse["p_adjusted"] == pytest.approx(2 * worse["p"])
     assert "only the second run has new" in trunchray("compare", "a", "b").out
+
+
+def test_sentences_name_the_two(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """By their models, or by their runs where the model is one."""
+    names = {"x": list("pppppppp"), "y" * 100: list("fffffff-")}
+    make_run(here / "two", release, names)
+    told = trunchray("compare", "two").out
+    assert f"in words: {'y' * 59}… passes fewer cases than x, further than chance would take it" in told
+    assert f"1 not run in {'y' * 59}…" in told
+    make_run(here / "a", release, {"m": list("ffffffff")})
+    make_run(here / "b", release, {"m": list("pppppppp")})
+    assert "in words: run b passes more cases than run a, further" in trunchray("compare", "a", "b").out
+
+
+@pytest.mark.usefixtures("runs")
+def test_a_narrow_terminal_keeps_the_pass_rates(monkeypatch: pytest.MonkeyPatch):
+    """What people look for first is the last to be left out."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    terminal = Terminal()
+    show_comparison(console(terminal), compare_models("two", ()))
+    assert "75.0% → 75.0%" in terminal.text()
+    assert "no room for: " in terminal.text()
 
 
 def test_another_release_is_compared_where_the_content_is_the_same(here: Path, trunchray: CommandLine):
