@@ -69,7 +69,7 @@ SELECT $search, files.file, rows.file_row_number
 FROM read_parquet($paths, filename = true, file_row_number = true, hive_partitioning = false) AS rows
 JOIN files ON files.path = rows.filename
 WHERE regexp_matches(rows.output, $pattern, 'i')
-    OR regexp_matches(coalesce(rows.message, rows.failure.message), $pattern, 'i')
+    OR regexp_matches(coalesce(if($messages, rows.message, NULL), rows.failure.message), $pattern, 'i')
 """
 """A pattern that ignores case is found in half of the time that it takes to write all answers in small letters."""
 
@@ -154,13 +154,13 @@ class TrialIndex:
     All methods raise a `StoreError` when DuckDB cannot do what it should, above all read a file.
     """
 
-    def __init__(self, folders: Sequence[Path]) -> None:
-        """`folders`: where all the files are; no others are ever opened.
+    def __init__(self, folders: Sequence[Path], *, messages: bool) -> None:
+        """`folders`: where all the files are; no others are ever opened. `messages`: search those of verdicts, too.
 
         Raises:
             UsageError: DuckDB is not installed.
         """
-        self._database = _open(folders)
+        self._database, self._messages = _open(folders), messages
         self._database.execute(_TABLES)
         self._texts: dict[str, int] = {}  # the number under which `found` holds what has them; the last one used last
         self._searches = self._files = 0
@@ -274,7 +274,10 @@ class TrialIndex:
             if number is None:
                 number = self._searches = self._searches + 1
                 if paths := _paths(cursor, None):
-                    cursor.execute(_FIND_TEXT, {"paths": paths, "search": number, "pattern": re.escape(text)})
+                    cursor.execute(
+                        _FIND_TEXT,
+                        {"paths": paths, "search": number, "pattern": re.escape(text), "messages": self._messages},
+                    )
             self._texts[text] = number
             if len(self._texts) > REMEMBERED:
                 oldest = self._texts.pop(next(iter(self._texts)))

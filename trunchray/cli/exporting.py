@@ -42,7 +42,7 @@ def export(
         list[str] | None, typer.Option("--model", metavar="NAME", help="Only the rows of this model; can be repeated.")
     ] = None,
     private: Annotated[
-        bool, typer.Option("--show-private", help="Also tell the expected answers, in inspect and openai-evals.")
+        bool, typer.Option("--show-private", help="Also tell expected answers and what evaluators said, in logs.")
     ] = False,
     json: Json = False,
 ) -> None:

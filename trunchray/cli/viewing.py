@@ -28,7 +28,7 @@ def view(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.")],
     case: Annotated[str | None, typer.Option("--case", metavar="ID", help="Open the page of this case.")] = None,
     private: Annotated[
-        bool, typer.Option("--show-private", help="Also show the checks of cases, expected answers included, and data.")
+        bool, typer.Option("--show-private", help="Also show checks, expected answers, data and what evaluators said.")
     ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     host: Annotated[str, typer.Option(metavar="ADDR", help="The address to listen on.")] = "127.0.0.1",

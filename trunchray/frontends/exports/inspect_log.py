@@ -78,12 +78,13 @@ def sample(subject: Subject, row: Mapping[str, Any], case: Case) -> dict[str, An
     }
     if row["failure"] is not None:
         return out | {"error": {"message": reason(row), "traceback": "", "traceback_ansi": ""}}
-    return out | {"scores": _scores(row)}
+    return out | {"scores": _scores(subject, row)}
 
 
-def _scores(row: Mapping[str, Any]) -> dict[str, Any]:
-    about = {"answer": answer(row), "explanation": row["message"]}
-    details = row["details"] if isinstance(row["details"], dict) else {"details": row["details"]}
+def _scores(subject: Subject, row: Mapping[str, Any]) -> dict[str, Any]:
+    message, said = subject.remarks(row)
+    about = {"answer": answer(row), "explanation": message}
+    details = said if isinstance(said, dict) else {"details": said}
     return {
         "verdict": {"value": "C" if row["passed"] else "I", **about, "metadata": details},
         "score": {"value": row["score"], **about},

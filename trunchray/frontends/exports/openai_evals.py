@@ -47,10 +47,10 @@ def events(subject: Subject, row: Mapping[str, Any], case: Case, first: int) -> 
     if row["failure"] is not None:
         found.append(("error", {"type": row["failure"]["type"], "message": reason(row)}))
     else:
-        expected = subject.target(case)
+        expected, (message, _) = subject.target(case), subject.remarks(row)
         found += [
             ("match", {"correct": row["passed"], "expected": expected, "picked": None, "sampled": answer(row)}),
-            ("metrics", {"score": row["score"], "message": row["message"]}),
+            ("metrics", {"score": row["score"], "message": message}),
         ]
     for number, (kind, data) in enumerate(found, first):
         yield {

@@ -49,6 +49,10 @@ class Subject:
         found = [text for check in case.checks.values() for text in _expected(check)]
         return found[0] if len(found) == 1 else found or HIDDEN
 
+    def remarks(self, row: Mapping[str, Any]) -> tuple[str | None, JsonValue]:
+        """What the evaluator said besides the score, message and details: it quotes what it expects."""
+        return (row["message"], row["details"]) if self.private else (None, None)
+
 
 def answer(row: Mapping[str, Any]) -> str:
     """What the model said last; empty when it said nothing."""

@@ -50,8 +50,10 @@ def told(row: Mapping[str, Any]) -> list[Passage]:
     return found
 
 
-def remarks(row: Mapping[str, Any]) -> list[Passage]:
-    """What the evaluator said besides its score, or why there is none."""
+def remarks(row: Mapping[str, Any], *, private: bool) -> list[Passage]:
+    """What the evaluator said besides its score, which quotes what it expects and is `private`, or why it said none."""
+    if not (private or row["failure"]):
+        return []
     message = row["failure"]["message"] if row["failure"] else row["message"]
     details = row["details"]
     return [

@@ -13,7 +13,7 @@ from typing import Any, Self
 from pydantic import JsonValue
 
 from trunchray.adapters.store import Store
-from trunchray.adapters.trial_index import TrialHead, TrialIndex
+from trunchray.adapters.trial_index import Excerpt, TrialHead, TrialIndex
 from trunchray.core.case import Case
 from trunchray.core.names import nearest
 from trunchray.core.trial_search import PAGE, TrialSearch
@@ -64,7 +64,7 @@ class Viewer:
             StoreError: something cannot be read.
         """
         there = [folder for uri in run_uris if (folder := Store(uri).folder)]
-        self._index = TrialIndex([scratch, *there])
+        self._index = TrialIndex([scratch, *there], messages=private)
         self._runs = [ViewedRun(uri, number, self._index, scratch) for number, uri in enumerate(run_uris)]
         self._names = _different([run.spec.run_id for run in self._runs])
         self._private, self._clock = private, clock
@@ -106,7 +106,7 @@ class Viewer:
         total, heads = self._index.find(search, self._number(search.run))
         excerpts = self._index.excerpts(heads)
         listed: list[JsonValue] = [
-            self._listed(head) | {"message": excerpt.message, "output": excerpt.output}
+            self._listed(head) | {"message": self._told(head, excerpt), "output": excerpt.output}
             for head, excerpt in zip(heads, excerpts, strict=True)
         ]
         return {"total": total, "page": search.page, "pages": max(1, -(-total // PAGE)), "trials": listed}
@@ -143,7 +143,7 @@ class Viewer:
             "score": row["score"],
             "failure": None if failure is None else f"{failure['boundary']}/{failure['type']}",
             "began": row["started_at"].isoformat(),
-            "remarks": shown(remarks(row)),
+            "remarks": shown(remarks(row, private=self._private)),
         }
         about |= {name: row[name] for name in (*_MEASURED, *_KNOWN_BY)}
         about |= {name: row.get(name) for name in _ADDED}
@@ -154,7 +154,8 @@ class Viewer:
         if "model" not in query:
             passages = self._passages(self._run(query).cases[_given(query, "id")])
         else:
-            passages = (remarks if "remarks" in query else told)(self._row(query))
+            row = self._row(query)
+            passages = remarks(row, private=self._private) if "remarks" in query else told(row)
         number = _count(query, "start")
         if number >= len(passages):
             raise UsageError(f"start: {number} is not one of {len(passages)} passages, counted from 0")
@@ -193,6 +194,10 @@ class Viewer:
         if name not in self._names:
             raise UsageError(f"run: no run {name!r} here{nearest(name, self._names)}")
         return self._names.index(name)
+
+    def _told(self, head: TrialHead, excerpt: Excerpt) -> str | None:
+        """What a list says besides the outcome: evaluators quote what they expect."""
+        return excerpt.message if self._private or head.outcome == "error" else None
 
     def _listed(self, head: TrialHead) -> dict[str, JsonValue]:
         return {

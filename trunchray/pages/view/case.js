@@ -6,7 +6,7 @@ import { count, element, facts, onKeys, outcome, showProblem } from "./elements.
 import { passageList } from "./passages.js";
 
 const SIDE_BY_SIDE = 3; // answers shown unless others are chosen
-const HIDDEN = "Expected answers and data are hidden; `trunchray view --show-private` shows them.";
+const HIDDEN = "Expected answers, data and what evaluators said are hidden; `trunchray view --show-private` shows them.";
 
 const query = new URLSearchParams(location.search);
 const id = query.get("id") ?? "";
