@@ -69,14 +69,19 @@ function trialRow(trial) {
     "tr",
     {},
     element("td", {}, outcome(trial.outcome)),
-    element("td", { className: "name" }, element("a", { href: caseUrl(trial) }, trial.case), small(trial.eval)),
-    element("td", { className: "name" }, trial.model, where.length ? small(where.join(" · ")) : null),
+    names(element("a", { href: caseUrl(trial) }, trial.case), small(trial.eval)),
+    names(trial.model, where.length ? small(where.join(" · ")) : null),
     element("td", { className: "excerpt" }, excerpt(trial)),
     element("td", { className: "number" }, score(trial.score)),
     element("td", { className: "number" }, count(trial.tokens)),
     element("td", { className: "number" }, dollars(trial.cost)),
     element("td", { className: "number" }, seconds(trial.seconds)),
   );
+}
+
+/** A cell as wide as what it says, up to a bound; a cell itself would be as narrow as it can. */
+function names(...said) {
+  return element("td", { className: "name" }, element("div", {}, ...said));
 }
 
 function small(text) {
