@@ -10,7 +10,7 @@ import pytest
 from support.releases import make_release
 from trunchray.core.case import Case
 from trunchray.core.content import contents
-from trunchray.core.matching import match
+from trunchray.core.matching import match, match_answers
 
 
 def test_cases_are_told_apart_by_id_and_content():
@@ -54,3 +54,11 @@ def test_another_grader_is_another_content(tmp_path: Path):
     check = {"kind": "custom", "evaluatorKey": "e#default"}
     one, two = (make_release(tmp_path, 1, check=lambda _: check, evaluator=code) for code in (b"1", b"2"))
     assert contents(one.release)(one.cases()["c0"]) != contents(two.release)(two.cases()["c0"])
+
+
+def test_the_same_answers_are_matched_by_what_was_asked():
+    """However they are graded now; no other case has the same answers, whatever it asks."""
+    found = match_answers({"a": "1", "b": "2", "c": "3", "old": "4"}, {"a": "x", "b": "2", "c": "y", "new": "4"}, "ab")
+    assert found.alike == {"a": "a", "b": "b"}
+    assert (found.added, found.removed, found.changed) == ({"new"}, {"old"}, {"c"})
+    assert (found.renamed, found.regraded) == (0, 1)

@@ -38,11 +38,14 @@ def compare(
 ) -> None:
     """Say how far two runs or models differ, and how surely.
 
-    Compared are the cases that both have a verdict on and whose content is the same.
+    Compared are the cases that both have a verdict on and whose content is the same; of a run and its regrade, or of
+    two regrades, those that ask the same.
 
     Example: trunchray compare runs/before runs/after
 
     Example: trunchray compare runs/quickstart --models good mixed
+
+    Example: trunchray compare runs/quickstart runs/quickstart/regrades/strict
     """
     from trunchray.cli.comparison_tables import show_comparison
     from trunchray.core.comparison_markdown import comparison_markdown

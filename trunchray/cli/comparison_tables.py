@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted
-from trunchray.core.comparison_markdown import both, flipped, headline, left_out, lists, not_compared, report_notes, told_apart
+from trunchray.core.comparison_markdown import (
+    both,
+    flipped,
+    headline,
+    left_out,
+    lists,
+    not_compared,
+    report_notes,
+    told_apart,
+)
 from trunchray.core.wording import chance, distance, points
 
 if TYPE_CHECKING:

@@ -84,7 +84,7 @@ class Comparison(Contrast):
     """Cases that only the second run has; `removed`: only the first."""
     removed: CaseList
     changed: CaseList
-    """Cases in both by id, whose content is another; they are not compared."""
+    """Cases in both by id, whose content is another; they are not compared. Graders may differ where answers do not."""
     renamed: int
     """Compared cases that have another id in each run."""
     evals: tuple[EvalContrast, ...]
@@ -171,6 +171,18 @@ def all_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     )
 
 
+def same_answers(matching: Matching, first_digest: str, second_digest: str) -> str | None:
+    """What to bear in mind when two runs hold the same stored answers, graded by these releases; else None."""
+    if matching.regraded is None:
+        return None
+    if first_digest == second_digest:
+        return "the answers are the same, and so are the graders: one release graded both"
+    return (
+        f"graders differ ({first_digest[:12]} and {second_digest[:12]}) and the answers are the same: compared are the "
+        f"{len(matching.alike):,} cases that ask the same, {matching.regraded:,} of them graded otherwise"
+    )
+
+
 def _use(report: ModelReport, eval_id: str) -> Use | None:
     return next((Use.of(each) for each in report.evals if each.eval_id == eval_id), None)
 
@@ -197,7 +209,9 @@ def _notes(first: Contender, second: Contender, matching: Matching, overall: Con
         yield "the two have no case in common, so there is nothing to compare"
     elif not cases:
         yield "no case has a verdict from both, so there is nothing to compare"
-    if first.release_digest != second.release_digest:
+    if found := same_answers(matching, first.release_digest, second.release_digest):
+        yield found
+    elif first.release_digest != second.release_digest:
         yield (
             f"the releases differ ({first.release_digest[:12]} and {second.release_digest[:12]}): compared are the "
             f"{len(matching.alike):,} cases whose content is the same"

@@ -1,9 +1,9 @@
-"""Which cases of two runs are the same: those whose content is, whatever release they are from."""
+"""Which cases of two runs are the same: those whose content is, or whose answers are, whatever the release."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 
@@ -21,6 +21,8 @@ class Matching:
     """In both by id, but with another content: another prompt, other tools or data, or graded otherwise."""
     renamed: int = 0
     """How many of `alike` have another id in each run."""
+    regraded: int | None = None
+    """Where both runs hold the same stored answers: how many of `alike` are graded otherwise in each. Else None."""
 
 
 def match(first: Mapping[str, str], second: Mapping[str, str]) -> Matching:
@@ -40,6 +42,22 @@ def match(first: Mapping[str, str], second: Mapping[str, str]) -> Matching:
         removed=frozenset(first.keys() - second.keys() - set(renamed.values())),
         changed=frozenset(rest),
         renamed=len(renamed),
+    )
+
+
+def match_answers(first: Mapping[str, str], second: Mapping[str, str], asked: Collection[str]) -> Matching:
+    """Match cases of two runs that hold the same stored answers, as `match` is given them.
+
+    A case is the same when both have it, and it is one of `asked`: those that ask the same in both.
+    """
+    shared = first.keys() & second.keys()
+    alike = {case: case for case in second if case in shared and case in asked}
+    return Matching(
+        alike=alike,
+        added=frozenset(second.keys() - shared),
+        removed=frozenset(first.keys() - shared),
+        changed=frozenset(shared - alike.keys()),
+        regraded=sum(first[case] != second[case] for case in alike),
     )
 
 

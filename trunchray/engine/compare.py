@@ -8,9 +8,10 @@ from functools import cached_property
 
 from trunchray.adapters.lease import is_driven
 from trunchray.adapters.releases import StoredRelease, open_release
+from trunchray.adapters.runs import RunFolder
 from trunchray.core.comparison import Comparison, ComparisonReport, Contender, all_adjusted, compare
-from trunchray.core.content import contents
-from trunchray.core.matching import Matching, match
+from trunchray.core.content import contents, same_questions
+from trunchray.core.matching import Matching, match, match_answers
 from trunchray.core.plan import Plan
 from trunchray.core.report import Planned, PlannedModel
 from trunchray.core.tally import Tally
@@ -63,6 +64,21 @@ class CountedRun:
     def release(self) -> StoredRelease:
         return open_release(self.plan.spec.release)
 
+    @cached_property
+    def answers(self) -> str:
+        """Where the answers were asked for that the run holds: in itself, or in the run that it regrades.
+
+        A regrade lies below that run, also when both were moved; alone, it says where that was.
+        """
+        uri, spec = self.uri, self.plan.spec
+        while spec.regrades:
+            above = uri.rpartition("/regrades/")[0]
+            source = RunFolder(above).spec() if above else None
+            if source is None:
+                return spec.regrades.run
+            uri, spec = above, source
+        return uri
+
     def _planned(self, name: str) -> PlannedModel:
         return next(model for model in self.planned.models if model.name == name)
 
@@ -104,7 +120,7 @@ def compare_models(run_uri: str, models: Sequence[str] = ()) -> ComparisonReport
             else f"--models {' '.join(models)}: give two different models"
         )
     pairs = [(first, second) for place, second in enumerate(names) for first in names[:place]]
-    same = match_cases(run, run)
+    same = match_cases(run, run, pairs)
     limit = None if len(pairs) == 1 else LISTED
     contenders = {name: run.contender(name) for name in names}
     found = [
@@ -130,7 +146,7 @@ def compare_runs(first_uri: str, second_uri: str, models: tuple[str, str] | None
             f"the runs have no model in common: {first.name!r} has {', '.join(first.models)}, {second.name!r} has "
             f"{', '.join(second.models)}; name one of each with --models"
         )
-    matching = match_cases(first, second)
+    matching = match_cases(first, second, pairs)
     limit = None if len(pairs) == 1 else LISTED
     found = [_compared(first, second, pair, matching, limit) for pair in pairs]
     return ComparisonReport(
@@ -148,15 +164,33 @@ def paired_models(first: CountedRun, second: CountedRun) -> list[tuple[str, str]
     return [(name, name) for name in second.models if name in first.models]
 
 
-def match_cases(first: CountedRun, second: CountedRun) -> Matching:
-    """Which cases of two runs are the same.
+def match_cases(first: CountedRun, second: CountedRun, models: Sequence[tuple[str, str]]) -> Matching:
+    """Which cases of two runs are the same for these models, one of each: those whose content is.
+
+    Where one run regrades the other, or both the same one, the same models have the same answers, however they are
+    graded: there it is those that ask the same.
 
     Raises:
         ReleaseError: the releases differ, and one of them is gone or damaged.
     """
+    if _same_answers(first, second) and all(one == other for one, other in models):
+        return _match_answers(first, second)
     if first.plan.spec.release_digest == second.plan.spec.release_digest:
         return match(*({case: case for case in run.plan.evals} for run in (first, second)))
     return match(first.contents, second.contents)
+
+
+def _same_answers(first: CountedRun, second: CountedRun) -> bool:
+    regraded = first.plan.spec.regrades or second.plan.spec.regrades
+    return bool(regraded) and first.uri != second.uri and first.answers == second.answers
+
+
+def _match_answers(first: CountedRun, second: CountedRun) -> Matching:
+    same = same_questions(first.release.release, second.release.release)
+    old, new = first.release.cases(), second.release.cases()
+    shared = first.plan.evals.keys() & second.plan.evals.keys()
+    asked = {case for case in shared if same(old[case], new[case])}
+    return match_answers(first.contents, second.contents, asked)
 
 
 def _compared(

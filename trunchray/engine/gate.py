@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
+
+from trunchray.core.comparison import same_answers
+from trunchray.core.contrast import CaseList
 from trunchray.core.false_alarms import against_itself, claimed, judges_against
 from trunchray.core.gate import Gate
 from trunchray.core.gate_facts import Candidate, Facts
 from trunchray.core.judge import judge
+from trunchray.core.matching import Matching
 from trunchray.core.names import nearest
 from trunchray.core.verdicts import AAReport, GateReport
 from trunchray.engine.compare import CountedRun, match_cases, paired_models, read_counted
 from trunchray.errors import UsageError
+
+NAMED = 10
+"""Cases that a note names of each kind."""
 
 
 def judge_run(run_uri: str, gate: Gate, compare_uri: str | None = None) -> GateReport:
@@ -26,18 +34,16 @@ def judge_run(run_uri: str, gate: Gate, compare_uri: str | None = None) -> GateR
         candidates = [Candidate(run.contender(name)) for name in names]
         return judge(gate, candidates, sources=run.planned.sources, notes=notes)
     before = read_counted(compare_uri)
-    matching = match_cases(before, run)
-    pairs = {second: first for first, second in paired_models(before, run)}
+    paired = paired_models(before, run)
+    matching = match_cases(before, run, paired)
+    pairs = {second: first for first, second in paired}
     candidates = [
         Candidate(run.contender(name), before.contender(pairs[name]) if name in pairs else None, matching.alike)
         for name in names
     ]
-    notes = list(dict.fromkeys((*run.notes, *before.notes)))
-    if matching.changed or matching.added or matching.removed:
-        notes.append(
-            f"{len(matching.alike):,} cases are the same in both runs; {len(matching.changed):,} changed, "
-            f"{len(matching.added):,} added, {len(matching.removed):,} removed"
-        )
+    notes = [*dict.fromkeys((*run.notes, *before.notes)), *_not_the_same(matching)]
+    if answers := same_answers(matching, before.plan.spec.release_digest, run.plan.spec.release_digest):
+        notes.append(answers)
     return judge(gate, candidates, compared_with=before.name, sources=run.planned.sources, notes=notes)
 
 
@@ -58,6 +64,18 @@ def judge_itself(run_uri: str, gate: Gate) -> AAReport:
     if not found:
         raise UsageError(f"--aa: {why} (attempts: {laid[0].attempts}); run it with --attempts 4 or more")
     return AAReport(run=run.name, claimed=claimed(gate, laid[0]), models=found, notes=(why,) if once else ())
+
+
+def _not_the_same(matching: Matching) -> Iterator[str]:
+    """Which cases only one of the runs has as they are, if any."""
+    kinds = (("changed", matching.changed), ("added", matching.added), ("removed", matching.removed))
+    if any(cases for _, cases in kinds):
+        told = [f"{len(cases):,} {kind}{_named(cases)}" for kind, cases in kinds]
+        yield f"{len(matching.alike):,} cases are the same in both runs; {', '.join(told)}"
+
+
+def _named(cases: Collection[str]) -> str:
+    return f" ({CaseList.of(cases).named(NAMED)})" if cases else ""
 
 
 _NOT_COMPARED = "drop and max_drop were not judged, as there is no run to compare with; name one with --compare"

@@ -121,6 +121,40 @@ def test_another_release_is_compared_where_the_content_is_the_same(here: Path, t
     assert any("the releases differ" in note for note in found["notes"])
 
 
+def test_changed_cases_of_several_models_are_named(here: Path, trunchray: CommandLine):
+    """Once for all of them, with what each fixed and broke; a gate names them too."""
+    old = make_release(here / "old", 8)
+    new = make_release(here / "new", 9, prompt=lambda number: "other" if number == 3 else f"prompt {number}")
+    make_run(here / "a", old, {"x": BEFORE, "y": BEFORE})
+    make_run(here / "b", new, {"x": [*AFTER, "p"], "y": [*BEFORE, "p"]})
+    lines = trunchray("compare", "a", "b").out.splitlines()
+    assert [line for line in lines if line.startswith(("changed", "added"))] == [
+        "added (1): c8",
+        "changed content (1): c3",
+    ]
+    assert "fixed, x: run b against a (1): c7" in lines
+    gate = trunchray("gate", "b", "--compare", "a", "--allow", "each=8", "--json")
+    assert "7 cases are the same in both runs; 1 changed (c3), 1 added (c8), 0 removed" in gate.json["notes"]
+
+
+def test_a_regrade_of_several_models(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """Each flip is listed under its model; one model's answers are not taken for another's."""
+    make_run(here / "a", release, {"x": list("pppppppp"), "y": list("fppppppp")})
+    strict = make_release(here / "s", 8, check=lambda n: {"kind": "contains", "expected": "y" if n == 3 else "x"})
+    regraded = trunchray("regrade", "a", "--release", strict.uri, "--name", "strict")
+    assert regraded.code == 0, regraded.err
+    lines = trunchray("compare", "a", "a/regrades/strict").out.splitlines()
+    assert [line for line in lines if line.startswith(("fixed,", "broke,", "changed"))] == [
+        "broke, x: run strict against a (1): c3",
+        "fixed, y: run strict against a (1): c0",
+        "broke, y: run strict against a (1): c3",
+    ]
+    assert any(line.startswith("note: graders differ") for line in lines)
+    crossed = trunchray("compare", "a", "a/regrades/strict", "--models", "x", "y", "--json").json["comparisons"][0]
+    assert crossed["changed"]["count"] == 8
+    assert "the answers are the same" not in str(crossed["notes"])
+
+
 @pytest.mark.parametrize(
     ("first", "second", "note"),
     [

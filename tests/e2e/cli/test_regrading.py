@@ -70,6 +70,47 @@ def test_flips_for_programs(run: str, strict: StoredRelease, trunchray: CommandL
     assert len(Path(uri, "report", "flips.jsonl").read_text().splitlines()) == 3
 
 
+FLIPPED = ["c3", "c5", "c7"]
+"""Of the run that `strict` regrades."""
+
+
+@pytest.mark.parametrize("way", ["source first", "regrade first", "two regrades", "both moved"])
+def test_a_regrade_is_compared_case_by_case(
+    way: str, here: Path, run: str, strict: StoredRelease, trunchray: CommandLine
+):
+    """With the run and with other regrades of it: what was asked is the same, and what the graders changed is named."""
+    assert trunchray("regrade", run, "--release", strict.uri, "--name", "strict").code == 0
+    assert trunchray("regrade", run, "--name", "same").code == 0
+    if way == "both moved":
+        Path(run).rename(here / "moved")
+        run = "moved"
+    before, after = (f"{run}/regrades/same" if way == "two regrades" else run), f"{run}/regrades/strict"
+    pair, flips = ((after, before), "fixed") if way == "regrade first" else ((before, after), "broke")
+    (found,) = trunchray("compare", *pair, "--json").json["comparisons"]
+    assert (found["pass_rate"]["cases"], found["changed"]["count"], found["added"]["count"]) == (8, 0, 0)
+    assert found[flips] == {"count": 3, "cases": FLIPPED}
+    (note,) = (note for note in found["notes"] if "graders differ" in note)
+    assert "the answers are the same: compared are the 8 cases that ask the same, 8 of them graded otherwise" in note
+    assert f"{flips} (3): c3, c5, c7" in trunchray("compare", *pair).out
+
+
+def test_a_gate_counts_drops_of_a_regrade(run: str, strict: StoredRelease, trunchray: CommandLine):
+    """Against the run that it regrades: the flips are drops, and a note says that the answers are the same."""
+    uri = trunchray("regrade", run, "--release", strict.uri, "--json").json["uri"]
+    allow = ("--compare", run, "--allow", "overall=drop:3", "--json")
+    allowed = trunchray("gate", uri, *allow)
+    assert (allowed.code, any("the answers are the same" in note for note in allowed.json["notes"])) == (0, True)
+    assert trunchray("gate", uri, "--compare", run, "--allow", "overall=drop:2").code == 1
+
+
+def test_the_same_release_grades_alike(run: str, trunchray: CommandLine):
+    """A regrade by the run's own release is compared with it, and the note says that the graders are the same."""
+    uri = trunchray("regrade", run, "--json").json["uri"]
+    (found,) = trunchray("compare", run, uri, "--json").json["comparisons"]
+    assert (found["pass_rate"]["cases"], found["broke"]["count"]) == (8, 0)
+    assert any("one release graded both" in note for note in found["notes"])
+
+
 def test_walls_can_be_asked_for(run: str, trunchray: CommandLine):
     """`--require landlock` grades where the kernel has it, and nothing at all where it has not."""
     outcome = trunchray("regrade", run, "--require", "landlock")
