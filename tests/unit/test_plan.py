@@ -136,6 +136,15 @@ def test_another_question_under_the_same_run_id_is_refused():
         assert text in str(refusal.value)
 
 
+def test_another_release_can_grade_what_is_stored():
+    """The refusal of another release names the command that grades the stored answers by it; no other refusal does."""
+    with pytest.raises(UsageError, match=r"`trunchray regrade memory://run --release memory://new` grades"):
+        extend(spec(), spec(release="memory://new", release_digest="e" * 64), at="memory://run")
+    with pytest.raises(UsageError) as refusal:
+        extend(spec(), spec(seed=1), at="memory://run")
+    assert "regrade" not in str(refusal.value)
+
+
 def test_long_selections_are_cut_in_messages():
     """However many cases they name."""
     one, other = (spec(selection=Selection(cases=tuple(f"{name}{n}" for n in range(9999)))) for name in "ab")

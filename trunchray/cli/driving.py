@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import threading
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from trunchray.core.flips import FlipReport
-    from trunchray.core.report import Report
+    from trunchray.core.report import ModelReport, Report
 
 ENDS_WITHIN = 9.0
 """Seconds after a signal at which a run ends, finished or not: those that stop processes kill them after ten."""
@@ -93,6 +93,19 @@ def _give_up(output: Output) -> None:
         with suppress(OSError, ValueError):
             stream.flush()
     os._exit(3)
+
+
+def way_to_grade(ungraded: int, run_uri: str) -> str:
+    """What to say of answers that no evaluator could grade, and that no asking mends."""
+    return (
+        f"{ungraded:,} answers could not be graded, which asking again does not mend: once the evaluator is mended, "
+        f"`trunchray regrade {shlex.quote(run_uri)} --release PATH` grades them"
+    )
+
+
+def ungraded(models: Iterable[ModelReport]) -> int:
+    """How many answers of these models could not be graded because an evaluator failed."""
+    return sum(error.count for model in models for error in model.errors if error.kind.startswith("evaluator/"))
 
 
 def tell(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trunchray.cli.driving import command_given, stop_on_signal, tell
+from trunchray.cli.driving import command_given, stop_on_signal, tell, ungraded, way_to_grade
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -25,10 +25,11 @@ from trunchray.cli.output import Output
 from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from pydantic import JsonValue
 
+    from trunchray.core.report import Report
     from trunchray.engine.launch import Launch
     from trunchray.engine.progress import Snapshot
     from trunchray.engine.regrade import Regrade, Regraded
@@ -73,7 +74,9 @@ def retry(
     job = prepare_retry(run, model or ())
     if not job.count:
         output.note("nothing to retry: no row that counts is an error that asking again could mend")
-        tell(output, report_again(run, output.warn), run)
+        report = report_again(run, output.warn)
+        tell(output, report, run)
+        _tell_ungraded(output, job, report, run, model)
         return
     spending = job.spending(budget_usd, allow_unpriced=allow_unpriced)
     spending.refuse_unpriced(job.spec.agents)
@@ -82,10 +85,18 @@ def retry(
         how = _how(observer, pool, address, require, takeover=takeover)
         report = job(replace(how, spending=spending, stop=stop))
     tell(output, report, run)
+    _tell_ungraded(output, job, report, run, model)
     if left := job.left():
         how_on = _how_on(job, observer.last)
         output.note(f"{left:,} of {job.count:,} errors are left that asking again could mend; {how_on}")
         raise typer.Exit(3)
+
+
+def _tell_ungraded(output: Output, job: Retry, report: Report, run: str, models: Collection[str] | None) -> None:
+    """Name the way on for errors that no retry mends, if there are any of these models, or of all."""
+    source = job.plan.spec.regrades
+    if found := ungraded(each for each in report.models if not models or each.name in models):
+        output.note(way_to_grade(found, source.run if source else run))
 
 
 def _how_on(job: Retry, last: Snapshot | None) -> str:

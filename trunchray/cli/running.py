@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.driving import command_given, stop_on_signal, tell
+from trunchray.cli.driving import command_given, stop_on_signal, tell, ungraded, way_to_grade
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -174,10 +174,14 @@ def _judge(output: Output, driven: _Driven, job: Job) -> None:
     if others := outcome.not_run:
         output.note(f"{others:,} trials of models that this command does not name are owed")
     if errors / planned > allowed:
+        unmended = ungraded(models)
+        again = "; the same command asks again those whose cause may be gone" if errors > unmended else ""
         output.note(
             f"{errors:,} of {planned:,} trials ended in an error, which is no verdict on the model (max_error_share is "
-            f"{allowed:g}); the same command asks again those whose cause may be gone"
+            f"{allowed:g}){again}"
         )
+        if unmended:
+            output.note(way_to_grade(unmended, job.run_uri))
         raise typer.Exit(3)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from shlex import quote
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -107,8 +108,8 @@ def default_run_id(slug: str, release_digest: str, selection: Selection, seed: i
     return f"{slug[:80]}-{digest(question)[:10]}"
 
 
-def extend(stored: RunSpec, wanted: RunSpec) -> RunSpec:
-    """The stored run with the wanted models and attempts added.
+def extend(stored: RunSpec, wanted: RunSpec, *, at: str = "RUN") -> RunSpec:
+    """The stored run with the wanted models and attempts added; `at` is where it is stored.
 
     Raises:
         UsageError: when the two ask different questions; the message names every field that differs.
@@ -118,12 +119,21 @@ def extend(stored: RunSpec, wanted: RunSpec) -> RunSpec:
         raise UsageError(
             f"run {stored.run_id!r} exists and asks another question: {'; '.join(differences)}. "
             f"Choose another {'--name' if wanted.regrades else '--run-id'}, or go back to the old settings"
+            f"{_regraded(stored, wanted, at)}"
         )
     named = {agent.name: agent for agent in stored.agents} | {agent.name: agent for agent in wanted.agents}
     _refuse_renamed(stored, wanted)
     agents, attempts = tuple(named.values()), max(stored.attempts, wanted.attempts)
     places = {"release": wanted.release, "regrades": wanted.regrades}
     return RunSpec.model_validate(stored.model_dump() | {"agents": agents, "attempts": attempts} | places)
+
+
+def _regraded(stored: RunSpec, wanted: RunSpec, at: str) -> str:
+    """The way on when the release is another one, which may have been mended: it can grade what is stored."""
+    if stored.regrades or wanted.regrades or stored.release_digest == wanted.release_digest:
+        return ""
+    command = f"trunchray regrade {quote(at)} --release {quote(wanted.release)}"
+    return f"; `{command}` grades the stored answers by the new release"
 
 
 def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:

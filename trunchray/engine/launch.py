@@ -90,7 +90,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     if how.address is None and _asks(spec, how):
         _check_models(spec, inputs)
     folder = RunFolder(how.at or f"{how.out}/{spec.run_id}")
-    _extended(folder.spec(), spec)  # so is another question
+    _extended(folder, spec)  # so is another question
     lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
     telemetry: Telemetry = SILENCE
     if not folder.store.conditional:
@@ -101,7 +101,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     try:
         # Read again: whoever drove the run until now may have extended it.
         stored = folder.spec()
-        whole = _extended(stored, spec)
+        whole = extend(stored, spec, at=folder.uri) if stored else spec
         for content in inputs.values():
             folder.keep_input(content)
         if whole != stored:
@@ -141,7 +141,7 @@ def check(spec: RunSpec, release: StoredRelease, out: str, *, takeover: bool = F
         UsageError: the run cannot be carried out as asked, or is being driven by somebody.
     """
     folder = RunFolder(f"{out}/{spec.run_id}")
-    make_plan(_extended(folder.spec(), spec), release.cases().index)
+    make_plan(_extended(folder, spec), release.cases().index)
     if not takeover:
         refuse_if_driven(folder.store)
 
@@ -157,13 +157,14 @@ def estimate_cost(
         UsageError: the run cannot be carried out as asked.
     """
     folder = RunFolder(run_uri)
-    plan = make_plan(_extended(folder.spec(), spec), release.cases().index)
+    plan = make_plan(_extended(folder, spec), release.cases().index)
     wanted = {agent.name for agent in spec.agents}
     return [one for one in estimate(plan, folder, release, pilot, aim) if one.name in wanted]
 
 
-def _extended(stored: RunSpec | None, wanted: RunSpec) -> RunSpec:
-    return extend(stored, wanted) if stored else wanted
+def _extended(folder: RunFolder, wanted: RunSpec) -> RunSpec:
+    stored = folder.spec()
+    return extend(stored, wanted, at=folder.uri) if stored else wanted
 
 
 def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:

@@ -238,6 +238,29 @@ def test_an_evaluator_that_fails(here: Path, run: str, trunchray: CommandLine):
     assert trunchray("retry", uri).code == 0
 
 
+def test_the_way_on_from_an_evaluator_that_fails(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """Asking again mends nothing: run, retry and the refusal of the mended release all name the regrade that does."""
+    throws = make_release(
+        here / "throws",
+        8,
+        check=lambda n: {"kind": "custom", "evaluatorKey": "e#default"} if n < 2 else {"kind": "non_empty"},
+        evaluator=b"export default { evaluate: () => { throw new Error('no') } }",
+    )
+    asked = ("--model", "mock/echo", "--run-id", "r")
+    for _ in range(2):
+        ended = trunchray("run", throws.uri, *asked)
+        said = " ".join(ended.err.split())
+        assert (ended.code, "the same command asks again" in said) == (3, False)
+        assert "2 answers could not be graded, which asking again does not mend" in said
+        assert f"`trunchray regrade {here}/runs/r --release PATH` grades them" in said
+    retried = trunchray("retry", "runs/r")
+    assert retried.code == 0
+    assert "`trunchray regrade runs/r --release PATH` grades them" in " ".join(retried.err.split())
+    refusal = trunchray.refused("run", release.uri, *asked)
+    assert f"`trunchray regrade {here}/runs/r --release {release.uri}` grades the stored answers" in refusal
+    assert trunchray("regrade", "runs/r", "--release", release.uri, "--json").json["passed"] == 8
+
+
 def test_old_runs_have_no_new_columns(here: Path, release: StoredRelease, trunchray: CommandLine):
     """Errors that providers made stay errors in a regrade, and are no failure of grading."""
     made = make_run(here / "made", release, {"a": ["p", "f", "e", "p", "p", "p", "-", "p"]})
