@@ -60,10 +60,8 @@ def show_comparison(console: Console, report: ComparisonReport) -> None:
 
 
 def _show_lists(console: Console, pairs: Sequence[Comparison]) -> None:
-    """The lists of several pairs of two runs; the models of one run are too many pairs, and have the same cases."""
-    if pairs[0].first.run == pairs[0].second.run:
-        return
-    for pair in pairs:
+    """The lists of several pairs of two runs, model by model; the models of one run are too many pairs."""
+    for pair in (pair for pair in pairs if pair.first.name == pair.second.name):
         for name, cases in flipped(pair):
             console.print(f"{name}, {headline(pair)} ({cases.count:,}): {cases.named(NAMED)}")
     for name, cases in not_compared(pairs[0]):

@@ -127,6 +127,8 @@ def test_changed_cases_of_several_models_are_named(here: Path, trunchray: Comman
     new = make_release(here / "new", 9, prompt=lambda number: "other" if number == 3 else f"prompt {number}")
     make_run(here / "a", old, {"x": BEFORE, "y": BEFORE})
     make_run(here / "b", new, {"x": [*AFTER, "p"], "y": [*BEFORE, "p"]})
+    make_run(here / "elsewhere" / "a", new, {"x": [*AFTER, "p"], "y": [*BEFORE, "p"]})
+    assert "changed content (1): c3" in trunchray("compare", "a", "elsewhere/a").out
     lines = trunchray("compare", "a", "b").out.splitlines()
     assert [line for line in lines if line.startswith(("changed", "added"))] == [
         "added (1): c8",
