@@ -7,7 +7,7 @@ spending.json                 what each model may have cost at most, of runs wit
 inputs/<sha256>               files the workers need besides the release (recorded outputs)
 parts/<shard>/<name>.parquet  rows, written by workers as they go; names sort as parts came
 commits/<shard>/<n>.json      which parts count; the highest n does
-report/                       what was made of them; results.json says from which commits results.parquet was
+report/                       what was made of them; results.basis.json says from which commits results.parquet was
 regrades/<name>/              runs that grade the answers of this one anew
 """
 
@@ -220,12 +220,12 @@ class RunFolder:
         self.write_report("results.parquet", file)
         commits = {shard: n for shard, (n, _) in self._known.items()}
         note: JsonValue = {"basis": _basis(question, commits), "bytes": file.stat().st_size}
-        self.write_report("results.json", to_json(note, indent=2))
+        self.write_report("results.basis.json", to_json(note, indent=2))
 
     def results_size(self, question: str, commits: Mapping[str, int]) -> int | None:
         """The bytes of the stored results, when they are by these commits; None when they are not, or nobody knows."""
         try:
-            note = from_json(self.store.read("report/results.json"))
+            note = from_json(self.store.read("report/results.basis.json"))
             return int(note["bytes"]) if note["basis"] == _basis(question, commits) else None
         except (FileNotFoundError, ValueError, KeyError, TypeError):
             return None

@@ -68,7 +68,7 @@ def test_a_repeated_command_does_nothing(pool: str, tmp_path: Path):
         assert provider.asked.total() == 20
     assert {path: path.read_bytes() for path in (tmp_path / "test" / "report").iterdir()} == before
     assert {path.name for path in before} == {
-        *("results.parquet", "results.json"),
+        *("results.parquet", "results.basis.json"),
         *("summary.json", "report.md", "report.html"),
     }
 
