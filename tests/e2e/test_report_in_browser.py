@@ -19,6 +19,10 @@ HOSTILE = """</title></script></style><img src="http://localhost:9/image" onerro
 <script>fetch("http://localhost:9/script"); document.title = "taken"</script><svg onload="document.title='taken'">"""
 DRAWN = "document.querySelectorAll('figure svg.chart').length === 2"
 
+FITTED = (
+    "[...document.querySelectorAll('figure')].every((it) => it.querySelector('svg').clientWidth === it.clientWidth)"
+)
+
 
 @asynccontextmanager
 async def opened(page: bytes, folder: Path, until: str = DRAWN) -> AsyncGenerator[Page]:
@@ -48,6 +52,27 @@ async def test_charts_are_drawn(tmp_path: Path):
         assert await tab.value("document.documentElement.scrollWidth") <= 375
         assert tab.complaints() == []
         assert tab.requested() == [(tmp_path / "report.html").as_uri()]
+
+
+@pytest.mark.parametrize("costs", [(2e-6, 1.2e-5), (2e-6, 1e-4), (1e-6, 1e-2), (1e-12, 10), (0, 0)])
+async def test_labels_of_an_axis_do_not_touch(costs: tuple[float, float], tmp_path: Path):
+    """On a phone as on a desk, however far costs are apart; a logarithmic axis says what it is."""
+    report = made_report({"a": {"e": "ppf"}, "b": {"e": "ppp"}}, cost=dict(zip("ab", costs, strict=True)).__getitem__)
+    async with opened(report_page(report), tmp_path) as tab:
+        for width in (375, 1440):
+            await tab.screen(width)
+            await tab.until(f"innerWidth === {width} && {FITTED}")
+            gaps = await tab.value(
+                """[...document.querySelectorAll('svg.chart')].flatMap((chart) => {
+                    const labels = [...chart.querySelectorAll('[aria-label="x-axis tick label"] text')];
+                    const boxes = labels.map((label) => label.getBoundingClientRect());
+                    return boxes.slice(1).map((box, before) => box.left - boxes[before].right);
+                })"""
+            )
+            assert gaps
+            assert min(gaps) > 2
+            label = "document.querySelector('[aria-label=\"x-axis label\"]').textContent"
+            assert ("logarithmic" in await tab.value(label)) == (costs[1] > 20 * costs[0])
 
 
 async def test_tables_can_be_sorted(tmp_path: Path):

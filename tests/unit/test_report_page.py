@@ -81,11 +81,11 @@ def test_the_page_tells_what_the_report_says():
 
 
 def test_charts_have_the_figures_of_the_tables():
-    """Cost per trial, pass rate with interval and the front; latencies: all by the place in the leaderboard."""
+    """Cost per 1,000 trials, pass rate with interval and the front; latencies: all by the place in the leaderboard."""
     data = Page(made_report(TWO, cost=lambda name: 0.5 if name == "good" else 0.25)).data()
     good, bad = data["cost"]
-    assert (good["place"], good["name"], good["cost"], good["front"]) == (1, "good", 0.5, True)
-    assert (bad["place"], bad["cost"], bad["rate"], bad["front"]) == (2, 5 * 0.25 / 6, 0.2, True)
+    assert (good["place"], good["name"], good["cost"], good["front"]) == (1, "good", 500, True)
+    assert (bad["place"], bad["cost"], bad["rate"], bad["front"]) == (2, 1000 * 5 * 0.25 / 6, 0.2, True)
     assert [each["name"] for each in data["latency"]] == ["good", "bad"]
 
 

@@ -15,8 +15,9 @@ from trunchray.pages.report.standing import Standing
 from trunchray.pages.tables import number, table, words
 
 _CAPTION = (
-    "Pass rate over cost per trial, with 95 % intervals; the numbers are places in the leaderboard. Filled marks are "
-    "on the front, which the line joins: no other model is both as good and as cheap. The table says the same."
+    "Pass rate over US dollars per 1,000 trials, with 95 % intervals; the numbers are places in the leaderboard. "
+    "Filled marks are on the front, which the line joins: no other model is both as good and as cheap. The table says "
+    "the same."
 )
 
 
@@ -25,14 +26,14 @@ def cost(standings: Sequence[Standing]) -> Section:
     if not placed:
         return Section("cost", "Cost and quality", paragraph("No model has both a known cost and a verdict."))
     rows = [_row(standing, usd, on_front=on_front) for standing, usd, on_front in placed]
-    headings = ("Model", "Cost per trial (USD)", "Pass rate", "95 % interval", "Front")
-    shown = table("Cost per trial and pass rate", headings, rows)
+    headings = ("Model", "USD per 1,000 trials", "Pass rate", "95 % interval", "Front")
+    shown = table("Cost in US dollars per 1,000 trials, and pass rate", headings, rows)
     content = joined((beside(chart("cost", _CAPTION), shown), *_left_out(standings)))
     return Section("cost", "Cost and quality", content)
 
 
 def cost_data(standings: Sequence[Standing]) -> JsonValue:
-    """What the chart is drawn from: rates are shares, costs US dollars per trial."""
+    """What the chart is drawn from: rates are shares, costs US dollars per 1,000 trials."""
     return [
         {
             "place": standing.place,
@@ -48,11 +49,11 @@ def cost_data(standings: Sequence[Standing]) -> JsonValue:
 
 
 def _placed(standings: Sequence[Standing]) -> list[tuple[Standing, float, bool]]:
-    """The models with a cost and a pass rate, their cost per trial, and whether they are on the front."""
+    """The models with a cost and a pass rate, their cost per 1,000 trials, and whether they are on the front."""
     found = [
         (standing, usd, standing.model.pass_rate)
         for standing in standings
-        if (usd := standing.cost_per_trial) is not None and standing.model.pass_rate is not None
+        if (usd := standing.cost_per_thousand) is not None and standing.model.pass_rate is not None
     ]
     front = frontier([(usd, rate) for _, usd, rate in found])
     return [(standing, usd, place in front) for place, (standing, usd, _) in enumerate(found)]
@@ -66,7 +67,7 @@ def _row(standing: Standing, usd: float, *, on_front: bool) -> list[Html]:
 
 
 def _left_out(standings: Sequence[Standing]) -> list[Html]:
-    names = [standing.name for standing in standings if standing.cost_per_trial is None]
+    names = [standing.name for standing in standings if standing.cost_per_thousand is None]
     cached = sum(standing.model.cache_hits for standing in standings)
     said = [f"Without a known cost: {', '.join(names)}."] if names else []
     said += [f"{cached:,} model calls were answered from the cache, at no cost."] if cached else []

@@ -16,7 +16,8 @@ _THIN = 0.95
 
 _READING = (
     "The stronger the colour, the higher the pass rate. † marks cells where fewer than 95 % of the planned trials have "
-    "a verdict, – those where none has. Spread is the distance between the best and the worst model."
+    "a verdict; in the column of a model, – stands where none has. Spread is the distance between the best and the "
+    "worst model, – where fewer than two have a pass rate."
 )
 
 

@@ -4,7 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const narrow = 560; // pixels of a chart's width below which it makes do with less
 
 const seconds = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
-const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3, useGrouping: false });
+const dollars = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const percent = new Intl.NumberFormat("en", { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 });
 
 const drawings = { cost: drawCost, latency: drawLatency };
@@ -31,20 +31,22 @@ function show(figure, drawing) {
   figure.querySelector(".canvas").replaceChildren(drawing);
 }
 
-/** Pass rate over cost per trial, each model a numbered mark. */
+/** Pass rate over US dollars per 1,000 trials, each model a numbered mark. */
 function drawCost(models, width) {
   const at = { x: "cost", y: "rate" };
+  const [marginLeft, marginRight] = [48, 24];
+  const values = models.map((model) => model.cost);
   const front = models.filter((model) => model.front).sort((one, other) => one.cost - other.cost);
   return Plot.plot({
     className: "chart",
-    ariaLabel: "Pass rate over cost per trial",
+    ariaLabel: "Pass rate over US dollars per 1,000 trials",
     width,
     height: Math.min(440, Math.max(300, width * 0.6)),
-    marginLeft: 48,
-    marginRight: 24,
+    marginLeft,
+    marginRight,
     marginTop: 28,
     marginBottom: 40,
-    x: { ...scaleOf(models.map((model) => model.cost)), label: "Cost per trial (USD)", tickFormat: dollars.format, grid: true },
+    x: axisOf(values, "USD per 1,000 trials", dollars.format, width - marginLeft - marginRight),
     y: { label: "Pass rate", tickFormat: percent.format, grid: true, nice: true, zero: false },
     marks: [
       Plot.line(front, { ...at, curve: "step-after", stroke: "var(--accent)", strokeDasharray: "4 3" }),
@@ -70,13 +72,15 @@ function drawCost(models, width) {
 
 function describeCost({ place, name, cost, rate, low, high }) {
   const interval = `${percent.format(low)} to ${percent.format(high)}`;
-  return `${place} ${shortened(name, 40)}\n${percent.format(rate)} (${interval})\n${dollars.format(cost)} USD per trial`;
+  const usd = `${dollars.format(cost)} USD per 1,000 trials`;
+  return `${place} ${shortened(name, 40)}\n${percent.format(rate)} (${interval})\n${usd}`;
 }
 
 /** The median and the 95th percentile of each model, best model on top. */
 function drawLatency(models, width) {
   const label = ({ place, name }) => `${shortened(name, width < narrow ? 16 : 30)}  ${place}`;
   const marginLeft = 20 + 6.5 * Math.max(...models.map((model) => label(model).length));
+  const marginRight = 24;
   const ends = models.flatMap(({ p50, p95 }) => [p50, p95]);
   return Plot.plot({
     className: "chart",
@@ -84,9 +88,9 @@ function drawLatency(models, width) {
     width,
     height: 70 + 22 * models.length,
     marginLeft,
-    marginRight: 24,
+    marginRight,
     marginBottom: 40,
-    x: { ...scaleOf(ends), label: "Seconds", tickFormat: seconds.format, grid: true },
+    x: axisOf(ends, "Seconds", seconds.format, width - marginLeft - marginRight),
     y: { domain: models.map(label), label: null },
     marks: [
       Plot.link(models, { x1: "p50", x2: "p95", y1: label, y2: label, strokeOpacity: 0.6 }),
@@ -101,22 +105,36 @@ function describeLatency({ place, name, p50, p95 }) {
   return `${place} ${shortened(name, 40)}\np50 ${seconds.format(p50)} s\np95 ${seconds.format(p95)} s`;
 }
 
-/** Logarithmic where values are far apart, else from 0. */
-function scaleOf(values) {
+/** An axis of so many pixels: logarithmic where values are far apart, which its label says, else from 0. */
+function axisOf(values, label, tickFormat, pixels) {
   const [least, most] = [Math.min(...values), Math.max(...values)];
   if (least > 0 && most > 20 * least) {
     const domain = [least / 1.3, most * 1.3];
-    return { type: "log", domain, ticks: logarithmicTicks(domain) };
+    const place = d3.scaleLog(domain, [0, pixels]);
+    const ticks = roomiest(logarithmicTicks(domain), place, tickFormat);
+    return { type: "log", domain, ticks, label: `${label} (logarithmic scale)`, tickFormat, grid: true };
   }
-  return { type: "linear", domain: [0, most * 1.05 || 1], ticks: 5 };
+  const domain = [0, most * 1.05 || 1];
+  const some = [5, 4, 3, 2, 1].map((count) => d3.ticks(...domain, count));
+  const ticks = roomiest(some, d3.scaleLinear(domain, [0, pixels]), tickFormat);
+  return { type: "linear", domain, ticks, label, tickFormat, grid: true };
 }
 
-/** Powers of ten, with twice and five times each where there is room for them. */
+/** Choices from many to few: powers of ten with multiples, powers of ten, every second one, and so on. */
 function logarithmicTicks([least, most]) {
-  const steps = most / least > 1000 ? [1] : [1, 2, 5];
   const powers = d3.range(Math.floor(Math.log10(least)), Math.ceil(Math.log10(most)) + 1);
-  const ticks = powers.flatMap((power) => steps.map((step) => step * 10 ** power));
-  return ticks.filter((tick) => least <= tick && tick <= most);
+  const within = (ticks) => ticks.filter((tick) => least <= tick && tick <= most);
+  const multiples = [[1, 2, 5], [1, 3], [1]].map((steps) =>
+    within(powers.flatMap((power) => steps.map((step) => step * 10 ** power))),
+  );
+  return [...multiples, ...[2, 3, 4, 6].map((each) => multiples.at(-1).filter((_, n) => n % each === 0))];
+}
+
+/** The first choice of ticks whose labels do not touch each other; the last one if all do. */
+function roomiest(choices, place, tickFormat) {
+  const half = (tick) => 3.5 * tickFormat(tick).length + 4; // pixels of a label on either side of its tick
+  const touch = (one, other) => place(other) - place(one) < half(one) + half(other);
+  return choices.find((ticks) => !d3.pairs(ticks).some(([one, other]) => touch(one, other))) ?? choices.at(-1);
 }
 
 function shortened(text, most) {

@@ -28,10 +28,10 @@ class Standing:
         return self.model.passed + self.model.failed + self.model.error
 
     @property
-    def cost_per_trial(self) -> float | None:
-        """US dollars; None when a price is unknown, or no trial used the model."""
+    def cost_per_thousand(self) -> float | None:
+        """US dollars for 1,000 trials; None when a price is unknown, or no trial used the model."""
         cost = self.model.cost_usd
-        return None if cost is None or not self.counted else cost / self.counted
+        return None if cost is None or not self.counted else 1000 * cost / self.counted
 
     def label(self) -> Html:
         """The name with the place before it."""
