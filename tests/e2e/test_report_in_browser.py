@@ -65,6 +65,8 @@ async def test_labels_of_an_axis_do_not_touch(costs: tuple[float, float], tmp_pa
             gaps = await tab.value(
                 """[...document.querySelectorAll('svg.chart')].flatMap((chart) => {
                     const labels = [...chart.querySelectorAll('[aria-label="x-axis tick label"] text')];
+                    const ticks = chart.querySelectorAll('[aria-label="x-axis tick"] path');
+                    if (labels.length !== ticks.length) throw new Error("a tick has no label");
                     const boxes = labels.map((label) => label.getBoundingClientRect());
                     return boxes.slice(1).map((box, before) => box.left - boxes[before].right);
                 })"""

@@ -129,7 +129,7 @@ def test_text_from_elsewhere_stays_text():
 def test_only_our_scripts_may_run():
     """The policy forbids everything, but the scripts and the style that are in the page, by what is in them."""
     page = Page(made_report(TWO))
-    policy = next(attributes["content"] for tag, attributes in page.elements if "http-equiv" in attributes) or ""
+    policy = next(attributes["content"] for _, attributes in page.elements if "http-equiv" in attributes) or ""
     allowed = {
         f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'" for _, text in page.raw if text[0] != "{"
     }

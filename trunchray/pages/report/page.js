@@ -35,7 +35,8 @@ function show(figure, drawing) {
 function drawCost(models, width) {
   const at = { x: "cost", y: "rate" };
   const [marginLeft, marginRight] = [48, 24];
-  const values = models.map((model) => model.cost);
+  const costs = models.map((model) => model.cost);
+  const x = axisOf(costs, "USD per 1,000 trials", dollars.format, width - marginLeft - marginRight);
   const front = models.filter((model) => model.front).sort((one, other) => one.cost - other.cost);
   return Plot.plot({
     className: "chart",
@@ -46,9 +47,10 @@ function drawCost(models, width) {
     marginRight,
     marginTop: 28,
     marginBottom: 40,
-    x: axisOf(values, "USD per 1,000 trials", dollars.format, width - marginLeft - marginRight),
+    x: x.scale,
     y: { label: "Pass rate", tickFormat: percent.format, grid: true, nice: true, zero: false },
     marks: [
+      ...x.marks,
       Plot.line(front, { ...at, curve: "step-after", stroke: "var(--accent)", strokeDasharray: "4 3" }),
       Plot.ruleX(models, { x: "cost", y1: "low", y2: "high", strokeOpacity: 0.5 }),
       Plot.dot(models, {
@@ -82,6 +84,7 @@ function drawLatency(models, width) {
   const marginLeft = 20 + 6.5 * Math.max(...models.map((model) => label(model).length));
   const marginRight = 24;
   const ends = models.flatMap(({ p50, p95 }) => [p50, p95]);
+  const x = axisOf(ends, "Seconds", seconds.format, width - marginLeft - marginRight);
   return Plot.plot({
     className: "chart",
     ariaLabel: "Seconds a trial took, by model",
@@ -90,9 +93,10 @@ function drawLatency(models, width) {
     marginLeft,
     marginRight,
     marginBottom: 40,
-    x: axisOf(ends, "Seconds", seconds.format, width - marginLeft - marginRight),
+    x: x.scale,
     y: { domain: models.map(label), label: null },
     marks: [
+      ...x.marks,
       Plot.link(models, { x1: "p50", x2: "p95", y1: label, y2: label, strokeOpacity: 0.6 }),
       Plot.dot(models, { x: "p50", y: label, r: 5, fill: "var(--accent)" }),
       Plot.tickX(models, { x: "p95", y: label, insetTop: 4, insetBottom: 4, strokeWidth: 3, stroke: "var(--accent)" }),
@@ -112,12 +116,17 @@ function axisOf(values, label, tickFormat, pixels) {
     const domain = [least / 1.3, most * 1.3];
     const place = d3.scaleLog(domain, [0, pixels]);
     const ticks = roomiest(logarithmicTicks(domain), place, tickFormat);
-    return { type: "log", domain, ticks, label: `${label} (logarithmic scale)`, tickFormat, grid: true };
+    return axis({ type: "log", domain, label: `${label} (logarithmic scale)` }, ticks, tickFormat);
   }
   const domain = [0, most * 1.05 || 1];
   const some = [5, 4, 3, 2, 1].map((count) => d3.ticks(...domain, count));
   const ticks = roomiest(some, d3.scaleLinear(domain, [0, pixels]), tickFormat);
-  return { type: "linear", domain, ticks, label, tickFormat, grid: true };
+  return axis({ type: "linear", domain, label }, ticks, tickFormat);
+}
+
+/** A scale and what is drawn of it. Labels are given as texts: of a logarithmic scale some would be left out else. */
+function axis(scale, ticks, tickFormat) {
+  return { scale, marks: [Plot.gridX(ticks), Plot.axisX(ticks, { text: (tick) => tickFormat(tick) })] };
 }
 
 /** Choices from many to few: powers of ten with multiples, powers of ten, every second one, and so on. */
