@@ -119,7 +119,7 @@ class Shared:
         return CaseList(count=len(places), cases=tuple(self.order.cases[place] for place in places[:limit].tolist()))
 
 
-def disputed(columns: Sequence[Column]) -> Integers:
+def disagreed(columns: Sequence[Column]) -> Integers:
     """The places at which the columns differ, most first: in how often they pass, then in their scores.
 
     Where they differ equally, first where more of them have a verdict, then by id.

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Literal, Self
 
 from trunchray.core.contrast import ModelPair
-from trunchray.core.dispute import Disputes
+from trunchray.core.disagreement import Disagreements
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
 from trunchray.core.trial import Outcome
@@ -204,7 +204,7 @@ class Report(Frozen):
     models: tuple[ModelReport, ...]
     comparisons: tuple[ModelPair, ...] = ()
     """Every two models, the later one against the earlier one, in the order of `models`."""
-    disputes: Disputes = Disputes()
+    disagreements: Disagreements = Disagreements()
     """The cases on which the models differ."""
 
     def to_json(self) -> bytes:

@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import combinations
 
 from trunchray.core.contrast import SHOWN, ModelPair, few_clusters, with_adjusted
-from trunchray.core.dispute import Dispute, Disputes, Finding
+from trunchray.core.disagreement import Disagreement, Disagreements, Finding
 from trunchray.core.figures import figures
 from trunchray.core.group import CaseTotal, Group
 from trunchray.core.report import CountedRow, EvalReport, ModelReport, Planned, PlannedModel, Report
@@ -53,7 +53,7 @@ class Tally:
         planned, reasons = self._planned, closed or {}
         models = tuple(self.model(model, reasons.get(model.name, otherwise)) for model in planned.models)
         not_run = sum(model.not_run for model in models)
-        pairs, disputes = self._between_models()
+        pairs, disagreements = self._between_models()
         return Report(
             run=planned.run,
             release_digest=planned.release_digest,
@@ -70,7 +70,7 @@ class Tally:
             notes=self._notes(),
             models=models,
             comparisons=pairs,
-            disputes=disputes,
+            disagreements=disagreements,
         )
 
     def sheet(self, model: PlannedModel, evals: Mapping[str, str] | None = None) -> Sheet:
@@ -90,12 +90,12 @@ class Tally:
             known |= dict.fromkeys(found, eval_id)
         return Sheet(known if evals is None else evals, totals, errors)
 
-    def _between_models(self) -> tuple[tuple[ModelPair, ...], Disputes]:
+    def _between_models(self) -> tuple[tuple[ModelPair, ...], Disagreements]:
         """Every two models on the cases that both were graded on, and the cases on which they differ most."""
         planned = self._planned
         if len(planned.models) < 2:
-            return (), Disputes()
-        from trunchray.core.columns import Column, Order, Shared, disputed  # noqa: PLC0415 - NumPy and SciPy take a second
+            return (), Disagreements()
+        from trunchray.core.columns import Column, Order, Shared, disagreed  # noqa: PLC0415 - NumPy and SciPy take a second
 
         sheets = [self.sheet(model) for model in planned.models]
         order = Order.of({case: eval_id for sheet in sheets for case, eval_id in sheet.evals.items()})
@@ -107,15 +107,15 @@ class Tally:
             left_out = sum(one.trials.values()) // planned.attempts - both.cases
             found = both.contrast(left_out=left_out, clusters=clusters, limit=SHOWN)
             pairs.append(ModelPair(first=one.name, second=other.name, **dict(found)))
-        places = disputed([column for _, column in columns]).tolist()
-        cases = tuple(self._dispute(order.cases[place], sheets) for place in places[:SHOWN])
-        return tuple(with_adjusted(pairs)), Disputes(count=len(places), cases=cases)
+        places = disagreed([column for _, column in columns]).tolist()
+        cases = tuple(self._disagreement(order.cases[place], sheets) for place in places[:SHOWN])
+        return tuple(with_adjusted(pairs)), Disagreements(count=len(places), cases=cases)
 
-    def _dispute(self, case: str, sheets: Sequence[Sheet]) -> Dispute:
+    def _disagreement(self, case: str, sheets: Sequence[Sheet]) -> Disagreement:
         names = [model.name for model in self._planned.models]
         findings = [_finding(name, case, sheet) for name, sheet in zip(names, sheets, strict=True)]
         eval_id = next(sheet.evals[case] for sheet in sheets if case in sheet.evals)
-        return Dispute(case_id=case, eval_id=eval_id, findings=tuple(findings))
+        return Disagreement(case_id=case, eval_id=eval_id, findings=tuple(findings))
 
     def _notes(self) -> tuple[str, ...]:
         """A warning when figures over all evals stand on few clusters."""

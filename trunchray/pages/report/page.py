@@ -10,7 +10,7 @@ from trunchray.pages.assets import asset, fingerprint
 from trunchray.pages.html import Html, data_block, filled, joined, markup, tag
 from trunchray.pages.report.attempts import attempts
 from trunchray.pages.report.cost import cost, cost_data
-from trunchray.pages.report.disputes import disputes
+from trunchray.pages.report.disagreements import disagreements
 from trunchray.pages.report.errors import errors
 from trunchray.pages.report.evals import evals
 from trunchray.pages.report.header import header
@@ -35,7 +35,7 @@ def report_page(report: Report) -> bytes:
         *([attempts(standings)] if report.attempts > 1 else []),
         *([pairs(report.comparisons)] if report.comparisons else []),
         errors(standings),
-        *([disputes(report.disputes, standings)] if len(standings) > 1 else []),
+        *([disagreements(report.disagreements, standings)] if len(standings) > 1 else []),
         _reading(report),
     ]
     data = data_block("data", {"cost": cost_data(standings), "latency": latency_data(standings)})

@@ -7,7 +7,7 @@ from trunchray.core.contrast import SHOWN
 
 
 def listed(models: dict[str, Outcomes]) -> list[str]:
-    return [dispute.case_id for dispute in made_report(models).disputes.cases]
+    return [disagreement.case_id for disagreement in made_report(models).disagreements.cases]
 
 
 def test_the_most_divided_come_first():
@@ -27,11 +27,11 @@ def test_models_without_a_verdict_divide_nobody():
     assert listed(models) == ["e/2", "e/1", "e/3"]
 
 
-def test_a_dispute_names_every_model():
+def test_a_disagreement_names_every_model():
     """Each model has its attempts at the case: graded, passed, mean score, errors."""
-    (dispute,) = made_report({"a": {"e": ["pf"]}, "b": {"e": ["pp"]}, "c": {"e": ["e-"]}}).disputes.cases
-    assert (dispute.case_id, dispute.eval_id) == ("e/0", "e")
-    assert [(f.model, f.graded, f.passed, f.score, f.errors) for f in dispute.findings] == [
+    (disagreement,) = made_report({"a": {"e": ["pf"]}, "b": {"e": ["pp"]}, "c": {"e": ["e-"]}}).disagreements.cases
+    assert (disagreement.case_id, disagreement.eval_id) == ("e/0", "e")
+    assert [(f.model, f.graded, f.passed, f.score, f.errors) for f in disagreement.findings] == [
         ("a", 2, 1, 0.5, 0),
         ("b", 2, 2, 1.0, 0),
         ("c", 0, 0, None, 1),
@@ -40,10 +40,10 @@ def test_a_dispute_names_every_model():
 
 def test_lists_are_bounded():
     """However many there are, the report names a few, and says how many there are."""
-    found = made_report({"a": {"e": "p" * 90}, "b": {"e": "f" * 90}}).disputes
+    found = made_report({"a": {"e": "p" * 90}, "b": {"e": "f" * 90}}).disagreements
     assert (found.count, len(found.cases)) == (90, SHOWN)
 
 
-def test_one_model_disputes_nothing():
+def test_one_model_agrees_with_itself():
     """With nobody to differ from, there is no list."""
     assert listed({"a": {"e": "pf"}}) == []

@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from trunchray.core.dispute import Dispute, Disputes, Finding
+from trunchray.core.disagreement import Disagreement, Disagreements, Finding
 from trunchray.pages.html import Html, joined, tag
 from trunchray.pages.report.section import Section, paragraph
 from trunchray.pages.report.standing import Standing
 from trunchray.pages.tables import NONE, count, number, table, words
 
 
-def disputes(found: Disputes, standings: Sequence[Standing]) -> Section:
+def disagreements(found: Disagreements, standings: Sequence[Standing]) -> Section:
     title = "Cases on which models differ"
     if not found.count:
         return Section("cases", title, paragraph("There is none: models agree wherever two of them have a verdict."))
@@ -22,29 +22,29 @@ def disputes(found: Disputes, standings: Sequence[Standing]) -> Section:
         f"Models differ on {many}{most}. Open one for the verdicts; the command there shows the answers, where RUN is "
         "the folder or URI of the run."
     )
-    panels = [_panel(place, dispute, standings) for place, dispute in enumerate(found.cases, 1)]
+    panels = [_panel(place, disagreement, standings) for place, disagreement in enumerate(found.cases, 1)]
     return Section("cases", title, joined((said, *panels)))
 
 
-def _panel(place: int, dispute: Dispute, standings: Sequence[Standing]) -> Html:
+def _panel(place: int, disagreement: Disagreement, standings: Sequence[Standing]) -> Html:
     """The verdicts on one case; a link can name it by its place in the list, from 1."""
-    by_model = {finding.model: finding for finding in dispute.findings}
+    by_model = {finding.model: finding for finding in disagreement.findings}
     rows = [_row(standing, by_model[standing.name]) for standing in standings]
     headings = ("Model", "Verdict", "Passed", "Graded", "Mean score", "Errors")
-    summary = tag("summary", tag("code", dispute.case_id), " ", tag("span", _said(dispute), class_="aside"))
-    command = tag("code", f"trunchray view RUN --case {shlex.quote(dispute.case_id)}")
+    summary = tag("summary", tag("code", disagreement.case_id), " ", tag("span", _said(disagreement), class_="aside"))
+    command = tag("code", f"trunchray view RUN --case {shlex.quote(disagreement.case_id)}")
     link = tag("a", "link to this case", href=f"#case-{place}")
-    shown = table(f"Verdicts on {dispute.case_id}", headings, rows)
+    shown = table(f"Verdicts on {disagreement.case_id}", headings, rows)
     return tag("details", summary, paragraph(command, " · ", link), shown, id=f"case-{place}")
 
 
-def _said(dispute: Dispute) -> str:
-    graded = [finding for finding in dispute.findings if finding.graded]
+def _said(disagreement: Disagreement) -> str:
+    graded = [finding for finding in disagreement.findings if finding.graded]
     passed = sum(finding.passed == finding.graded for finding in graded)
     if 0 < passed < len(graded):
-        return f"{dispute.eval_id}: {passed} of {len(graded)} models passed"
+        return f"{disagreement.eval_id}: {passed} of {len(graded)} models passed"
     scores = [finding.score for finding in graded if finding.score is not None]
-    return f"{dispute.eval_id}: {len(graded)} models, scores from {min(scores):.3f} to {max(scores):.3f}"
+    return f"{disagreement.eval_id}: {len(graded)} models, scores from {min(scores):.3f} to {max(scores):.3f}"
 
 
 def _row(standing: Standing, finding: Finding) -> list[Html]:

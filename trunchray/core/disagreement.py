@@ -16,7 +16,7 @@ class Finding(Frozen):
     errors: int
 
 
-class Dispute(Frozen):
+class Disagreement(Frozen):
     """The case, and every model's attempts at it in the order of the run."""
 
     case_id: str
@@ -24,8 +24,8 @@ class Dispute(Frozen):
     findings: tuple[Finding, ...]
 
 
-class Disputes(Frozen):
+class Disagreements(Frozen):
     """How many such cases there are, and those on which models differ most, most first."""
 
     count: int = 0
-    cases: tuple[Dispute, ...] = ()
+    cases: tuple[Disagreement, ...] = ()
