@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
@@ -306,6 +305,8 @@ def span(table: Rows) -> tuple[datetime, datetime] | None:
     """When the first of the rows began and the last one ended; None when there is no row."""
     if not table.num_rows:
         return None
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes a tenth of a second; workers never ask
+
     started, ended = (pc.call_function("min_max", [table.column(name)]).as_py() for name in ("started_at", "ended_at"))
     return started["min"], ended["max"]
 
