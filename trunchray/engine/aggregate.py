@@ -16,7 +16,8 @@ from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import report_markdown
 from trunchray.core.tally import NO_ANSWER, NOT_REACHED, Tally
 from trunchray.engine.progress import question
-from trunchray.errors import Interrupted, StoreError
+from trunchray.engine.stored import shard_rows
+from trunchray.errors import Interrupted
 from trunchray.pages.report.page import report_page
 
 READERS = 8
@@ -125,18 +126,6 @@ def _committed(plan: Plan, folder: RunFolder, agents: Collection[str] | None = N
 
 
 _Read = tuple[Shard, parts.Rows, list[str]]
-
-
-def shard_rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> tuple[parts.Rows, list[str]]:
-    """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
-    contents, bad = folder.read_parts(receipt)
-    tables: list[parts.Rows] = []
-    for path, content in contents:
-        try:
-            tables.append(parts.decode(content))
-        except StoreError:
-            bad.append(path)
-    return parts.choose(tables, shard.trial_keys()), bad
 
 
 def _read_ahead(

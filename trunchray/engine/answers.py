@@ -9,8 +9,7 @@ from functools import lru_cache
 from trunchray.adapters import parts
 from trunchray.core.plan import Shard
 from trunchray.core.trial import Asked
-from trunchray.engine.aggregate import shard_rows
-from trunchray.engine.stored import open_run
+from trunchray.engine.stored import open_run, shard_rows
 
 KEPT = 16
 """Shards whose answers are kept: two runs need not have the same cases in a shard."""

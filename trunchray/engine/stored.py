@@ -1,15 +1,17 @@
-"""What is stored of a run: its question, its plan and its release."""
+"""What is stored of a run: its question, its plan, its release and its rows."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from trunchray.adapters import parts
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
-from trunchray.core.plan import Plan, make_plan
+from trunchray.core.plan import Plan, Shard, make_plan
+from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
-from trunchray.errors import ReleaseError, UsageError
+from trunchray.errors import ReleaseError, StoreError, UsageError
 
 
 def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
@@ -56,6 +58,18 @@ def stored_release(spec: RunSpec) -> StoredRelease:
     """
     with _needed_by(spec):
         return open_release(spec.release)
+
+
+def shard_rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> tuple[parts.Rows, list[str]]:
+    """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
+    contents, bad = folder.read_parts(receipt)
+    tables: list[parts.Rows] = []
+    for path, content in contents:
+        try:
+            tables.append(parts.decode(content))
+        except StoreError:
+            bad.append(path)
+    return parts.choose(tables, shard.trial_keys()), bad
 
 
 @contextmanager

@@ -380,11 +380,11 @@ def _in_order(committed: Sequence[str], stored: Sequence[str]) -> list[str]:
     A part that came before the last committed one and was not listed is of a worker that had been given up: whatever
     counts already replaces its rows. Names sort as parts came.
     """
-    last = max(committed, default="")
-    others = [path for path in stored if path not in set(committed)]
+    last, listed, there = max(committed, default=""), set(committed), set(stored)
+    others = [path for path in stored if path not in listed]
     return [
         *(path for path in others if path < last),
-        *(path for path in committed if path in set(stored)),
+        *(path for path in committed if path in there),
         *(path for path in others if path > last),
     ]
 

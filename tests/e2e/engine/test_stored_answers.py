@@ -48,12 +48,12 @@ SLOW = b"""export default { evaluate: ({ output, caseData }) => {
 } }"""
 
 
-def how(pool: str = "local", **changes: object) -> Launch:
-    return replace(Launch("", Onlooker(), pool=pool, seating=Seating(workers=1)), **changes)  # type: ignore[arg-type] - as given
+def how(pool: Any = "local", **changes: Any) -> Launch:
+    return replace(Launch("", Onlooker(), pool=pool, seating=Seating(workers=1)), **changes)
 
 
-def regrade(run: Path | str, release: StoredRelease | None = None, *, pool: str = "local", **asked: object) -> Regraded:
-    return prepare_regrade(str(run), release, **asked)(how(pool))  # type: ignore[arg-type] - as given
+def regrade(run: Path | str, release: StoredRelease | None = None, *, pool: str = "local", **asked: Any) -> Regraded:
+    return prepare_regrade(str(run), release, **asked)(how(pool))
 
 
 def contains(expected: Callable[[int], str]) -> Callable[[int], dict[str, str]]:
