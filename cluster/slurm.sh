@@ -34,16 +34,15 @@ if ((SLURM_JOB_NUM_NODES > 1)); then
     worker "$head:$port" "$SLURM_CPUS_PER_TASK" &
 fi
 
-driver="" stopped=""
-trap 'stopped=1; [[ -z $driver ]] || kill -TERM "$driver"' TERM
+driver="" stopped="" woken=1
+trap 'stopped=1 woken=1; [[ -z $driver ]] || kill -TERM "$driver" 2>/dev/null || true' TERM
 trunchray run "$@" --address "$head:$port" &
 driver=$!
-[[ -z $stopped ]] || kill -TERM "$driver"
-code=0
-wait "$driver" || code=$?
-# A signal has ended that wait; the driver stores what is finished, which takes ten seconds at most.
-while kill -0 "$driver" 2>/dev/null; do
-  code=0
+[[ -z $stopped ]] || kill -TERM "$driver" 2>/dev/null || true
+# A signal ends a wait before the driver has ended, which stores what is finished and takes ten seconds at most for it.
+# It may also have ended by the time one looks: bash remembers how, so that waiting once more is always right.
+while [[ -n $woken ]]; do
+  woken="" code=0
   wait "$driver" || code=$?
 done
 exit "$code"
