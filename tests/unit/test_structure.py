@@ -162,7 +162,8 @@ def test_the_public_names():
 def test_importing_is_light():
     """`import trunchray` loads none of the heavy packages, nor does the command line until a command needs them.
 
-    Workers, which come and go all the time, load nothing of what makes reports.
+    Workers, which come and go all the time, load nothing of what makes reports; looking at a run, where every second is
+    waited for, starts without what reads rows one by one.
     """
     heavy = {"ray", "litellm", "pyarrow", "s3fs", "fsspec", "aiohttp", "scipy", "numpy", "duckdb"}
     reports = {"trunchray.engine.aggregate", "trunchray.core.tally", "trunchray.pages", "scipy", "pyarrow.compute"}
@@ -171,6 +172,8 @@ def test_importing_is_light():
         ("trunchray", heavy),
         ("trunchray.cli.main", heavy),
         ("trunchray.engine.worker", reports),
+        ("trunchray.engine.status", reports | {"pyarrow"}),
+        ("trunchray.frontends.viewer.viewer", reports | {"pyarrow"}),
     ):
         command = [sys.executable, "-c", code.format(module, unwanted)]
         assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == [], module

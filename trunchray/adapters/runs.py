@@ -32,6 +32,9 @@ from trunchray.errors import StoreError, UsageError
 
 T = TypeVar("T")
 
+READERS = 8
+"""Shards whose parts are fetched at a time, and at most held."""
+
 
 class RunFolder:
     """One run, wherever it is stored. Safe to use from several processes; the lease keeps drivers apart."""

@@ -44,15 +44,22 @@ def view(
 
     Example: trunchray view runs/yesterday s3://bucket/runs/today --case unopened
     """
+    from concurrent.futures import ThreadPoolExecutor
+    from importlib import import_module
+
     from trunchray.adapters.scratch import scratch
     from trunchray.frontends.viewer.viewer import Viewer
 
     output = Output(as_json=json)
-    with scratch() as folder, Viewer(runs, folder, private=private) as viewer:
-        if case is not None:
-            viewer.known_case(case)
-        page = f"/case?{urlencode({'id': case})}" if case else "/"
-        asyncio.run(_serve(viewer, output, page, host=host, port=port, browser=browser and not json))
+    with scratch() as folder, ThreadPoolExecutor(1) as aside:
+        opening = aside.submit(Viewer, runs, folder, private=private)
+        import_module("trunchray.adapters.web_site")  # takes as long as DuckDB with half a million rows
+
+        with opening.result() as viewer:
+            if case is not None:
+                viewer.known_case(case)
+            page = f"/case?{urlencode({'id': case})}" if case else "/"
+            asyncio.run(_serve(viewer, output, page, host=host, port=port, browser=browser and not json))
 
 
 async def _serve(viewer: Viewer, output: Output, page: str, *, host: str, port: int, browser: bool) -> None:

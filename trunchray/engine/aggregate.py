@@ -9,19 +9,17 @@ from dataclasses import dataclass
 from threading import Event
 
 from trunchray.adapters import disk, parts
-from trunchray.adapters.runs import RunFolder
+from trunchray.adapters.runs import READERS, RunFolder
 from trunchray.core.plan import Plan, Shard
 from trunchray.core.receipt import Receipt
 from trunchray.core.report import Planned, Report
 from trunchray.core.report_markdown import report_markdown
 from trunchray.core.tally import NO_ANSWER, NOT_REACHED, Tally
 from trunchray.engine.progress import question
-from trunchray.engine.stored import shard_rows
+from trunchray.engine.shard_rows import shard_rows
+from trunchray.engine.stored import counting_commits
 from trunchray.errors import Interrupted
 from trunchray.pages.report.page import report_page
-
-READERS = 8
-"""Shards whose parts are fetched at a time, and at most held."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +94,6 @@ def counted_tables(
     found = [each for each in _committed(plan, folder, agents) if shards is None or each[0].id in shards]
     with ThreadPoolExecutor(READERS) as threads:
         yield from _read_ahead(found, folder, threads)
-
-
-def counting_commits(plan: Plan, folder: RunFolder, agents: Collection[str] | None = None) -> dict[str, Receipt]:
-    """The commits of the plan's shards, or of those of some agents, whole or not.
-
-    One of another plan under the same shard id does not count.
-    """
-    wanted = (shard for shard in plan.shards if agents is None or shard.agent.name in agents)
-    digests = {shard.id: shard.keys_digest() for shard in wanted}
-    return {shard: found for shard, found in folder.commits().items() if found.is_of(digests.get(shard))}
 
 
 def publish(report: Report, folder: RunFolder) -> Report:

@@ -9,7 +9,8 @@ from functools import lru_cache
 from trunchray.adapters import parts
 from trunchray.core.plan import Shard
 from trunchray.core.trial import Asked
-from trunchray.engine.stored import open_run, shard_rows
+from trunchray.engine.shard_rows import shard_rows
+from trunchray.engine.stored import open_run
 
 KEPT = 16
 """Shards whose answers are kept: two runs need not have the same cases in a shard."""

@@ -20,10 +20,9 @@ from trunchray.core.frozen import Frozen, first_problem
 from trunchray.core.plan import Plan, select
 from trunchray.core.report import Report
 from trunchray.core.run import Regrades, RunSpec, Selection
-from trunchray.engine.aggregate import counting_commits
 from trunchray.engine.flips import Earlier, graded_rows, write_flips
 from trunchray.engine.launch import Launch, launch
-from trunchray.engine.stored import open_run, stored_release
+from trunchray.engine.stored import counting_commits, open_run, stored_release
 from trunchray.errors import UsageError
 
 WIDE = 8

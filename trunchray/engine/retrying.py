@@ -13,11 +13,10 @@ from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan
 from trunchray.core.report import Report
 from trunchray.core.run import RunSpec
-from trunchray.engine.aggregate import counting_commits
 from trunchray.engine.launch import RAY_FROM, Launch, estimate_cost, launch
 from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.spending import Spending
-from trunchray.engine.stored import open_run, stored_release
+from trunchray.engine.stored import counting_commits, open_run, stored_release
 
 
 @dataclass(frozen=True)

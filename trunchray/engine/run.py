@@ -35,10 +35,11 @@ from trunchray.core.report import Report
 from trunchray.core.run import Aim
 from trunchray.core.telemetry import SILENCE, Telemetry
 from trunchray.core.trial import BLOCKING
-from trunchray.engine.aggregate import Aggregate, aggregate, counting_commits, publish
+from trunchray.engine.aggregate import Aggregate, aggregate, publish
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import NodeStanding, Progress, Snapshot, Terms
 from trunchray.engine.rates import Rates
+from trunchray.engine.stored import counting_commits
 from trunchray.errors import Interrupted
 
 TICK = 0.5

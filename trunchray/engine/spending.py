@@ -12,20 +12,18 @@ from pydantic_core import to_json
 
 from trunchray.adapters import parts
 from trunchray.adapters.releases import StoredRelease
-from trunchray.adapters.runs import RunFolder
+from trunchray.adapters.runs import READERS, RunFolder
 from trunchray.core.agent import ModelAgent
 from trunchray.core.budget import Budget, Purse, Spend, total
 from trunchray.core.estimate import ModelEstimate, Size, from_rows, from_sizes, one_trial, size
 from trunchray.core.plan import Plan
 from trunchray.core.receipt import Counts, Mark, Receipt
 from trunchray.core.run import Aim
-from trunchray.engine.aggregate import counting_commits
+from trunchray.engine.stored import counting_commits
 from trunchray.errors import StoreError, UsageError
 
 SAMPLE = 256
 """Committed rows of a model that are read to estimate the cost of further ones; more would hardly tell more."""
-READERS = 8
-"""Parts that are fetched at a time."""
 
 
 @dataclass(frozen=True)

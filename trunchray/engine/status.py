@@ -18,9 +18,8 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.core.frozen import Frozen
 from trunchray.core.lease import HEARTBEAT, STALE, Lease
 from trunchray.core.run import RunSpec
-from trunchray.engine.aggregate import counting_commits
 from trunchray.engine.progress import Progress, Snapshot, question
-from trunchray.engine.stored import stored_plan, stored_spec
+from trunchray.engine.stored import counting_commits, stored_plan, stored_spec
 from trunchray.errors import ReleaseError
 
 State = Literal["complete", "running", "waiting"]

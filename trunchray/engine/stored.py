@@ -1,17 +1,16 @@
-"""What is stored of a run: its question, its plan, its release and its rows."""
+"""What is stored of a run: its question, its plan, its release and which commits count."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Collection, Generator
 from contextlib import contextmanager
 
-from trunchray.adapters import parts
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
-from trunchray.core.plan import Plan, Shard, make_plan
+from trunchray.core.plan import Plan, make_plan
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
-from trunchray.errors import ReleaseError, StoreError, UsageError
+from trunchray.errors import ReleaseError, UsageError
 
 
 def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
@@ -60,16 +59,14 @@ def stored_release(spec: RunSpec) -> StoredRelease:
         return open_release(spec.release)
 
 
-def shard_rows(shard: Shard, receipt: Receipt, folder: RunFolder) -> tuple[parts.Rows, list[str]]:
-    """The shard's counted rows in plan order, and the paths of parts that should hold some and cannot be read."""
-    contents, bad = folder.read_parts(receipt)
-    tables: list[parts.Rows] = []
-    for path, content in contents:
-        try:
-            tables.append(parts.decode(content))
-        except StoreError:
-            bad.append(path)
-    return parts.choose(tables, shard.trial_keys()), bad
+def counting_commits(plan: Plan, folder: RunFolder, agents: Collection[str] | None = None) -> dict[str, Receipt]:
+    """The commits of the plan's shards, or of those of some agents, whole or not.
+
+    One of another plan under the same shard id does not count.
+    """
+    wanted = (shard for shard in plan.shards if agents is None or shard.agent.name in agents)
+    digests = {shard.id: shard.keys_digest() for shard in wanted}
+    return {shard: found for shard, found in folder.commits().items() if found.is_of(digests.get(shard))}
 
 
 @contextmanager

@@ -12,14 +12,12 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from trunchray.adapters import parts
 from trunchray.adapters.releases import CaseTable
-from trunchray.adapters.runs import RunFolder
+from trunchray.adapters.runs import READERS, RunFolder
 from trunchray.adapters.trial_index import TrialHead, TrialIndex
 from trunchray.core.plan import make_plan, select
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
-from trunchray.engine.aggregate import READERS
 from trunchray.engine.progress import question
 from trunchray.engine.status import Status, StatusReader
 from trunchray.engine.stored import stored_release, stored_spec
@@ -77,6 +75,8 @@ class ViewedRun:
         Raises:
             StoreError: the run went on meanwhile, and its rows are elsewhere now.
         """
+        from trunchray.adapters import parts  # noqa: PLC0415 - it takes a fifth of a second; nobody looks at a row first
+
         path = self._index.path(head.file)
         found = parts.record(path, head.line) if path else None
         told = (head.case_id, head.model, head.attempt)
