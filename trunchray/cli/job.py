@@ -177,11 +177,14 @@ def chosen(known: Sequence[ModelConfig], names: Sequence[str]) -> tuple[ModelCon
     return tuple(model for model in known if model.name in names or model.id in names)
 
 
-def release_for(location: str, out: str) -> StoredRelease:
-    """The release at a location; a benchmark is compiled to `<out>/.releases`, where it stays if the run is refused."""
+def release_for(location: str, out: str, forms: str = "neither a run config (.yaml), nor") -> StoredRelease:
+    """The release at a location; a benchmark is compiled to `<out>/.releases`, where it stays if the run is refused.
+
+    `forms`: what else than a release or a folder could have been given, for the message that there is nothing.
+    """
     if not is_git_address(location) and not is_release(location):
         if not Path(location).exists():
-            raise UsageError(f"{location!r} is neither a run config (.yaml), nor a release, nor a folder")
+            raise UsageError(f"{location!r} is {forms} a release, nor a folder")
         if Store(location).exists("run.json"):
             raise UsageError(f"{location!r} is a run; to continue it, give the config that it was started with")
     return release_at(location, compiled_to=f"{out}/.releases")

@@ -171,7 +171,7 @@ def _prepared(output: Output, run: str, release: str | None, name: str | None, m
     stored_spec(folder)  # nothing is compiled for a run that is not there
     if release and not is_git_address(release) and Store(release).exists("run.json"):
         raise UsageError(f"--release {release!r} is a run; give a release or a repository")
-    grader = release_for(release, regrades_of(folder.uri)) if release else None
+    grader = release_for(release, regrades_of(folder.uri), "neither") if release else None
     job = prepare_regrade(run, grader, name=name, models=models)
     for line in left_out_lines(job.left_out):
         output.note(line)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from trunchray.core.frozen import Frozen
 from trunchray.core.stats import CONFIDENCE
@@ -27,8 +27,8 @@ class Limit(Frozen):
     drop: int | None = Field(default=None, ge=0)
     """Cases that may be missed now though every graded attempt at them passed in the run compared with; 0 where `miss`
     is given. Cases that were mended do not make up for them."""
-    min_pass_rate: float | None = Field(default=None, ge=0, lt=1)
-    """What the pass rate must not be below. To ask that all pass, use `miss: 0`."""
+    min_pass_rate: float | None = Field(default=None, ge=0, le=1)
+    """What the pass rate must not be below; 1 is refused: no number of cases shows that, and `miss: 0` asks for it."""
     max_drop: float | None = Field(default=None, ge=0, lt=1)
     """By how much, as a share of 1, the pass rate may be below that of the run compared with."""
     max_error_share: float | None = Field(default=None, ge=0, le=1)
@@ -40,6 +40,13 @@ class Limit(Frozen):
     @classmethod
     def _number(cls, value: Any) -> Any:
         return {"miss": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+    @field_validator("min_pass_rate")
+    @classmethod
+    def _can_be_shown(cls, value: float | None) -> float | None:
+        if value == 1:
+            raise ValueError("no number of cases shows a pass rate of 1; to ask that every case passes, give miss: 0")
+        return value
 
     @property
     def dropped(self) -> int | None:
