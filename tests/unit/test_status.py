@@ -20,12 +20,12 @@ from trunchray.adapters.store import Store
 from trunchray.cli.output import Output
 from trunchray.cli.screen import console
 from trunchray.cli.states import StatusView, status_line
-from trunchray.cli.watching import EVERY, Watch
+from trunchray.cli.watching import EVERY, Watch, described
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.budget import Budget
 from trunchray.core.lease import Lease
 from trunchray.core.receipt import Counts
-from trunchray.core.run import RunSpec
+from trunchray.core.run import Regrades, RunSpec
 from trunchray.engine.blocks import blocks
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import AgentProgress, NodeStanding, Snapshot, question
@@ -256,6 +256,35 @@ def test_what_blocks(found: Status, said: list[str]):
     assert blocks(found) == said
 
 
+def test_a_complete_run_with_errors(tmp_path: Path, clock: Clock):
+    """Errors that can be mended are counted by what mends them, as is said where there is none; one is not reported."""
+    release = make_release(tmp_path / "releases", 4)
+    uri = make_run(tmp_path / "r", release, {"m": "pfee"})
+    folder = RunFolder(uri)
+    spec = folder.spec()
+    assert spec
+    counts = Counts(passed=1, failed=1, error=2, retryable=1)
+    agent = AgentProgress(name="m", planned=4, counts=counts, counted=counts)
+    told = Snapshot(run_id="r", question=question(spec), agents=(agent,), at=BEGAN, final=True)
+    folder.write_progress(told.model_dump(mode="json"))
+    reader = StatusReader(uri, now=clock.now, clock=clock)
+    once = "1 trial ended in an error whose cause may be gone: "
+    assert blocks(reader.read()) == [f"{once}`trunchray retry {uri}` asks again"]
+    kinds = [{"kind": "provider/timeout", "count": 1}, {"kind": "evaluator/crashed", "count": 1}]
+    folder.write_report("summary.json", json.dumps({"models": [{"errors": kinds}]}).encode())
+    found = reader.read()
+    mended = f"`trunchray regrade {uri} --release PATH` grades again"
+    assert blocks(found)[1:] == [f"1 answer could not be graded: once the evaluator is mended, {mended}"]
+    assert status_line(found).startswith(f"r: complete with errors; 4 of 4 trials counted; {once}")
+    assert status_line(found).endswith(mended)
+    value = described(found)
+    assert [value[name] for name in ("state", "errors", "retryable", "ungraded")] == ["complete", 2, 1, 1]
+    folder.freeze(spec.model_copy(update={"regrades": Regrades(run="s")}))
+    folder.write_progress(told.model_copy(update={"question": question(folder.spec() or spec)}).model_dump(mode="json"))
+    regrade = StatusReader(uri, now=clock.now, clock=clock).read()
+    assert blocks(regrade)[0] == f"{once}`trunchray retry s` asks again, and the regrade command then grades anew"
+
+
 def shown(found: Status, columns: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERM", "xterm")
@@ -393,5 +422,6 @@ def test_a_line_for_logs():
     """All that matters, on one line."""
     found = status(done(3, hand=2), state="waiting", driver=None, command="trunchray run x.yaml")
     assert status_line(found) == (
-        "r: waiting; 3 of 10 trials counted, 2 more stored; nobody drives it; `trunchray run x.yaml` continues it"
+        "r: incomplete; 3 of 10 trials counted, 2 more stored and not yet counted; nobody drives it; "
+        "`trunchray run x.yaml` continues it"
     )

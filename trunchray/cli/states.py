@@ -43,9 +43,11 @@ class StatusView:
 
     def _table(self) -> RenderableType:
         status = self.status
-        more = "in progress" if status.state == "running" else "stored"  # by a driver that is gone
-        columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0), (more, 4)]
-        lines = [_line(agent, status.latest) for agent in status.committed.agents]
+        columns = [("planned", 2), ("counted", 0), ("passed", 1), ("failed", 3), ("error", 0)]
+        lines = [_line(agent) for agent in status.committed.agents]
+        if status.state != "complete":
+            columns.append(("in progress" if status.state == "running" else "not yet counted", 4))
+            lines = [_with(line, [_more(line.name, status)]) for line in lines]
         if status.state == "running" and status.latest:
             columns += [("in flight", 6), ("/min", 4), ("ETA", 1)]
             lines = [_with(line, _pace(status.latest, line.name)) for line in lines]
@@ -56,17 +58,26 @@ class StatusView:
         return fitted(self.console, "model", columns, lines)
 
 
+def state_of(status: Status) -> str:
+    """The state in the words that `jobs` has, too."""
+    if status.state == "waiting":
+        return "incomplete"
+    return "complete with errors" if status.state == "complete" and status.errors else status.state
+
+
 def status_headline(status: Status) -> str:
     """The run, its state and who drives it."""
     if status.state != "running":
-        return f"{status.run}: {status.state}"
+        return f"{status.run}: {state_of(status)}"
     heart = "" if status.heartbeat_age is None else f" (heartbeat {ago(status.heartbeat_age)})"
     return f"{status.run}: running, driven by {status.driver}{heart}"
 
 
 def status_line(status: Status) -> str:
-    """All of it in one line, with what blocks it most."""
-    return "; ".join([f"{status.run}: {status.state}", *_totals(status), *blocks(status)[:1]])
+    """All of it in one line, with what blocks it most; of a complete run, with all that can be mended."""
+    said = blocks(status)
+    told = said if status.state == "complete" else said[:1]
+    return "; ".join([f"{status.run}: {state_of(status)}", *_totals(status), *told])
 
 
 def pace(snapshot: Snapshot) -> str:
@@ -93,7 +104,7 @@ def agent_pace(agent: AgentProgress) -> tuple[str, str]:
 def _totals(status: Status) -> list[str]:
     latest, counted, planned = status.latest, status.committed.rows, status.committed.planned
     more = max(0, latest.rows - counted) if latest else 0
-    where = "more in progress" if status.state == "running" else "more stored"
+    where = "more in progress" if status.state == "running" else "more stored and not yet counted"
     rows = f"{counted:,} of {planned:,} trials counted" + (f", {more:,} {where}" if more else "")
     going = pace(latest) if latest and status.state == "running" else ""
     budgets = [spent_of(latest.spent, latest.budget)] if latest else []
@@ -109,11 +120,19 @@ def _models(snapshot: Snapshot, ahead: float) -> list[str]:
     return standings(snapshot, everything=len(snapshot.agents) <= FEW_MODELS, ahead=ahead)
 
 
-def _line(agent: AgentProgress, latest: Snapshot | None) -> Line:
+def _line(agent: AgentProgress) -> Line:
     counts = agent.counts
-    rows = sum(one.counts.rows for one in _agents(latest) if one.name == agent.name)
     numbers = [f"{number:,}" for number in (agent.planned, counts.rows, counts.passed, counts.failed)]
-    return Line(agent.name, [*numbers, errors_cell(counts.error), f"{max(0, rows - counts.rows):,}"])
+    return Line(agent.name, [*numbers, errors_cell(counts.error)])
+
+
+def _more(name: str, status: Status) -> str:
+    """Rows of a model that no commit lists: those that workers have in hand, or have left behind."""
+    counted, known = (
+        sum(one.counts.rows for one in _agents(snapshot) if one.name == name)
+        for snapshot in (status.committed, status.latest)
+    )
+    return f"{max(0, known - counted):,}"
 
 
 def _pace(snapshot: Snapshot, name: str) -> list[str]:

@@ -31,7 +31,7 @@ ENDED_WITHIN = 10.0
 
 _FAILED = {
     2: "refused, nothing ran",
-    3: "incomplete, the same command continues",
+    3: "incomplete, or complete with errors; the same command continues",
     126: "no command `trunchray` on the cluster's head",
     127: "no command `trunchray` on the cluster's head",
     None: "lost with its node, the same command continues",
@@ -139,9 +139,9 @@ def wait(cluster: RayJobs, job_id: str, done: Callable[[RayJob], bool], *, withi
 
 
 def state(job: RayJob) -> str:
-    """What became of it, in the words of exit codes."""
+    """What became of it, in the words that `status` has of runs, as far as exit codes tell."""
     if job.status == "succeeded":
-        return "done"
+        return "complete"
     if job.status != "failed":
         return job.status
     return _FAILED.get(job.exit_code, f"failed with exit code {job.exit_code}")

@@ -146,7 +146,8 @@ class _Scope:
         verdict: GateVerdict = "FAIL" if count > allowed else "INCONCLUSIVE" if most > allowed else "PASS"
         message = f"{count:,} {_plural(count, 'case')} {word}, {allowed:,} allowed"
         if verdict == "INCONCLUSIVE":
-            message += f"; {most - count:,} more have no verdict and could be"
+            more = most - count
+            message += f"; {more:,} more {'lacks a verdict' if more == 1 else 'lack one'} and could be {word}"
         chosen = broken if verdict == "FAIL" else broken | possible
         return self._found(
             name,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from trunchray.core.closing import remedy
 from trunchray.core.wording import ago, duration
 from trunchray.engine.progress import AgentProgress, Snapshot
@@ -18,13 +20,34 @@ SOME = 3
 def blocks(status: Status) -> list[str]:
     """The most important first; nothing when all is well."""
     if status.state == "complete":
-        return []
+        return _errors(status)
     latest = status.latest
     said = [_waiting(status)] if status.state == "waiting" else _driven(status)
     said += _clocks(status)
     if latest:
         said += [line for agent in latest.agents if agent.done < agent.planned for line in _model(agent)]
     return said
+
+
+def _errors(status: Status) -> list[str]:
+    """Those of a complete run that can be mended, and how."""
+    said: list[str] = []
+    if count := status.retryable:
+        again = f"`trunchray retry {quote(status.uri)}` asks again"
+        if status.regrades:
+            again = f"`trunchray retry {quote(status.regrades)}` asks again, and the regrade command then grades anew"
+        said.append(f"{_trials(count)} ended in an error whose cause may be gone: {again}")
+    if count := status.ungraded:
+        source = quote(status.regrades or status.uri)
+        said.append(
+            f"{count:,} {'answer' if count == 1 else 'answers'} could not be graded: once the evaluator is mended, "
+            f"`trunchray regrade {source} --release PATH` grades again"
+        )
+    return said
+
+
+def _trials(count: int) -> str:
+    return f"{count:,} {'trial' if count == 1 else 'trials'}"
 
 
 def _waiting(status: Status) -> str:

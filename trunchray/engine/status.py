@@ -1,13 +1,15 @@
 """How far a run is, read from its folder alone: nothing is asked of the process that drives it.
 
 Each look reads two small objects, however large the run is: the lease and the driver's last snapshot. Only when a
-driver was killed, so that its last word may be older than its last commit, are the commits counted, once.
+driver was killed, so that its last word may be older than its last commit, are the commits counted, once; and of a
+complete run with errors that no asking mends, the report says how many of them are of grading.
 
 Clocks of machines differ. So a heart beats as long as it is seen to beat, whatever time it shows.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -55,6 +57,20 @@ class Status(Frozen):
     latest: Snapshot | None
     """The driver's last snapshot: with rows in progress, which count once their shards are committed. None when it is
     of another plan, or there is none, or all rows count."""
+    ungraded: int = 0
+    """Answers of a complete run that an evaluator could not grade, as its report says."""
+    regrades: str | None = None
+    """The run whose answers this one grades; None when it asks models."""
+
+    @property
+    def errors(self) -> int:
+        """Counted trials that ended in an error."""
+        return sum(agent.counts.error for agent in self.committed.agents)
+
+    @property
+    def retryable(self) -> int:
+        """Those of them that asking again could mend."""
+        return sum(agent.counts.retryable for agent in self.committed.agents)
 
 
 def read_status(run_uri: str, sleep: Callable[[float], None] = time.sleep) -> Status:
@@ -130,6 +146,8 @@ class StatusReader:
             eta=latest.eta if latest and driven else None,
             committed=committed,
             latest=latest if driven or not whole else None,
+            ungraded=0 if driven or not whole else self._ungraded(committed),
+            regrades=spec.regrades.run if spec.regrades else None,
         )
 
     def _question(self, latest: Snapshot | None) -> RunSpec:
@@ -151,6 +169,13 @@ class StatusReader:
             else:
                 self._recount = moment, Progress(plan, counting_commits(plan, self._folder)).snapshot({})
         return self._recount[1]
+
+    def _ungraded(self, committed: Snapshot) -> int:
+        """By the report, which is not asked when all errors are known to be of another kind."""
+        errors, retryable = (
+            sum(getattr(one.counts, kind) for one in committed.agents) for kind in ("error", "retryable")
+        )
+        return _reported_ungraded(self._folder) if errors > retryable else 0
 
     def _beats(self, lease: Lease) -> bool:
         """Whether its driver is at work: as far as can be told from its clock, or because the lease has changed."""
@@ -179,3 +204,13 @@ class StatusReader:
 
     def _age(self, at: datetime, ahead: float) -> float:
         return max(0.0, (self._now() - at).total_seconds() + ahead)
+
+
+def _reported_ungraded(folder: RunFolder) -> int:
+    """How many answers no evaluator could grade; 0 where there is no report that says."""
+    try:
+        models = json.loads(folder.store.read("report/summary.json"))["models"]
+        kinds = [(str(kind["kind"]), int(kind["count"])) for model in models for kind in model["errors"]]
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return 0
+    return sum(count for kind, count in kinds if kind.startswith("evaluator/"))

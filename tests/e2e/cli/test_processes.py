@@ -205,7 +205,7 @@ def test_a_run_whose_driver_was_killed(slow_run: Path, trunchray: CommandLine):
         driver.communicate()
         status = trunchray("status", "runs/r")
         report = trunchray("report", "runs/r", "--json").json
-        assert "r: waiting\n" in status.out
+        assert "r: incomplete\n" in status.out
         assert "continues it" in status.out
         assert 0 < report["passed"] < CASES
         assert trunchray("run", slow_run, "--json").json["passed"] == CASES

@@ -234,7 +234,7 @@ def test_a_damaged_commit_is_named(done: Path, trunchray: CommandLine):
         assert "delete it, and its shard is completed from its parts" in outcome.err
     commit.unlink()
     state = trunchray("status", done).out
-    assert "r: waiting\n4 of 8 trials counted\n! nobody drives it" in state
+    assert "r: incomplete\n4 of 8 trials counted\n! nobody drives it" in state
     assert "the same `trunchray run` command continues it" in state
     parts = sorted(done.glob("parts/*/*"))
     assert trunchray("run", "run.yaml", "--json").json["complete"]

@@ -71,7 +71,7 @@ def test_a_cluster_needs_nothing_of_this_disk(
     cluster.outcome = ("SUCCEEDED", 0)
     said = trunchray("submit", config, "--attempts", 2, "--sample", 6, "--address", cluster.address)
     assert said.code == 0, said.err
-    assert said.out.splitlines()[0] == "job    small-1 (done)"
+    assert said.out.splitlines()[0] == "job    small-1 (complete)"
     for follow_up in ("status", "logs small-1", "stop small-1"):
         assert f"trunchray {follow_up}" in said.out
     (job,) = cluster.jobs.values()
@@ -110,7 +110,7 @@ def test_submitting_twice(config: Path, here: Path, cluster: Dashboard, trunchra
     [
         ("FAILED", 127, 2, "no command `trunchray` on the cluster's head. It said:\nit said\nthis"),
         ("FAILED", 2, 2, "refused, nothing ran"),
-        ("FAILED", 3, 3, "incomplete, the same command continues"),
+        ("FAILED", 3, 3, "incomplete, or complete with errors; the same command continues"),
         ("FAILED", None, 3, "lost with its node"),
         ("FAILED", -9, 3, "failed with exit code -9"),
     ],
@@ -183,7 +183,7 @@ def test_looking_after_jobs(config: Path, cluster: Dashboard, trunchray: Command
     trunchray("submit", config)
     listed = trunchray("jobs").out
     assert "1:30" in listed
-    assert "incomplete, the same command continues" in listed
+    assert "incomplete, or complete with errors; the same command continues" in listed
     assert trunchray("jobs", "--json").json["jobs"][0]["exit_code"] == 3
     assert trunchray("logs", "small-1").out == cluster.log
     assert trunchray("logs", "small-1", "--json").json["log"] == cluster.log
