@@ -73,7 +73,7 @@ def retry(
     output = Output(as_json=json)
     job = prepare_retry(run, model or ())
     if not job.count:
-        output.note("nothing to retry: no row that counts is an error that asking again could mend")
+        output.note("nothing to retry: no row that counts is an error whose cause may be gone")
         report = report_again(run, output.warn)
         tell(output, report, run)
         _tell_ungraded(output, job, report, run, model)
@@ -88,7 +88,7 @@ def retry(
     _tell_ungraded(output, job, report, run, model)
     if left := job.left():
         how_on = _how_on(job, observer.last)
-        output.note(f"{left:,} of {job.count:,} errors are left that asking again could mend; {how_on}")
+        output.note(f"{left:,} of {job.count:,} errors are left whose cause may be gone; {how_on}")
         raise typer.Exit(3)
 
 
@@ -103,7 +103,7 @@ def _how_on(job: Retry, last: Snapshot | None) -> str:
     if source := job.spec.regrades:
         return f"no model is asked for a regrade: retry {source.run}, then give the regrade command again"
     limited = last and "budget" in last.closed.values()
-    return "the budget is reached, a larger one goes on" if limited else "the same command does"
+    return "the budget is reached, a larger one goes on" if limited else "the same command asks them again"
 
 
 def regrade(

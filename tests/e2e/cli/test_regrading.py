@@ -155,7 +155,7 @@ def test_a_retry(here: Path, release: StoredRelease, trunchray: CommandLine):
         provider.failing = {"prompt 2": 503}
         first = trunchray("retry", "runs/r", "--json")
         assert first.code == 3
-        assert "1 of 2 errors are left that asking again could mend; the same command does" in first.err
+        assert "1 of 2 errors are left whose cause may be gone; the same command asks them again" in first.err
         assert (first.json["error"], first.json["models"][0]["retried"]) == (1, 2)
         provider.failing = {}
         last = trunchray("retry", "runs/r", "--model", "m")
