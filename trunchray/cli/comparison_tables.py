@@ -16,6 +16,7 @@ from trunchray.core.comparison_markdown import (
     not_compared,
     report_notes,
     told_apart,
+    uses,
 )
 from trunchray.core.wording import chance, distance, points
 
@@ -50,7 +51,7 @@ def show_comparison(console: Console, report: ComparisonReport) -> None:
     if len(report.comparisons) == 1:
         _show_pair(console, report.comparisons[0])
     else:
-        lines = [_line(headline(pair), pair, pair.first.use, pair.second.use) for pair in report.comparisons]
+        lines = [_line(headline(pair), pair, *uses(pair, pair)) for pair in report.comparisons]
         console.print(fitted(console, "second against first", _COLUMNS, lines))
         _show_lists(console, report.comparisons)
         for note in dict.fromkeys(note for pair in report.comparisons for note in pair.notes):
@@ -70,9 +71,9 @@ def _show_lists(console: Console, pairs: Sequence[Comparison]) -> None:
 
 def _show_pair(console: Console, pair: Comparison) -> None:
     console.print(headline(pair))
-    lines = [_line("all", pair, pair.first.use, pair.second.use)]
+    lines = [_line("all", pair, *uses(pair, pair))]
     if len(pair.evals) > 1:
-        lines += [_line(f"  {each.eval_id}", each, each.first_use, each.second_use) for each in pair.evals]
+        lines += [_line(f"  {each.eval_id}", each, *uses(pair, each)) for each in pair.evals]
     console.print(fitted(console, "eval", _COLUMNS, lines))
     if pair.score:
         console.print(f"mean score: {_told(pair.score)}")

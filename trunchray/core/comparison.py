@@ -87,6 +87,8 @@ class Comparison(Contrast):
     """Cases in both by id, whose content is another; they are not compared. Graders may differ where answers do not."""
     renamed: int
     """Compared cases that have another id in each run."""
+    same_answers: bool = False
+    """Both hold the same stored answers, graded by each: what these took tells nothing of a difference."""
     evals: tuple[EvalContrast, ...]
     notes: tuple[str, ...]
 
@@ -156,6 +158,7 @@ def compare(
         removed=CaseList.of(matching.removed, limit),
         changed=CaseList.of(matching.changed, limit),
         renamed=matching.renamed,
+        same_answers=matching.regraded is not None,
         evals=tuple(each),
         notes=tuple(_notes(first, second, matching, overall)),
         **dict(overall),
@@ -179,7 +182,7 @@ def same_answers(matching: Matching, first_digest: str, second_digest: str) -> s
         return "the answers are the same, and so are the graders: one release graded both"
     return (
         f"graders differ ({first_digest[:12]} and {second_digest[:12]}) and the answers are the same: compared are the "
-        f"{len(matching.alike):,} cases that ask the same, {matching.regraded:,} of them graded otherwise"
+        f"{len(matching.alike):,} cases that ask the same, {matching.regraded:,} of them graded by a changed check"
     )
 
 
@@ -214,13 +217,24 @@ def _notes(first: Contender, second: Contender, matching: Matching, overall: Con
     elif first.release_digest != second.release_digest:
         yield (
             f"the releases differ ({first.release_digest[:12]} and {second.release_digest[:12]}): compared are the "
-            f"{len(matching.alike):,} cases whose content is the same"
+            f"{len(matching.alike):,} cases whose content, that is, prompt, tools, data and checks, is the same"
         )
+        yield from _regradable(matching)
     if first.attempts != second.attempts:
         yield f"attempts differ ({first.attempts} and {second.attempts}): the mean over the attempts at a case counts"
     if found := few_clusters(overall.pass_rate.clusters):
         yield found
     yield from _unlike_errors(first.side(), second.side())
+
+
+def _regradable(matching: Matching) -> Iterable[str]:
+    """The way to compare cases of which only the grading changed: one run's answers can be graded as the other's."""
+    if matching.regradable:
+        yield (
+            f"cases with changed content that differ in their checks alone: {matching.regradable:,} of "
+            f"{len(matching.changed):,}; `trunchray regrade RUN --release PATH` grades the first run's answers by the "
+            "second's release, and its outcome can be compared"
+        )
 
 
 def _unlike_errors(first: Side, second: Side) -> Iterable[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from trunchray.core.comparison import Comparison, ComparisonReport, Use, WithoutVerdict
+from trunchray.core.comparison import Comparison, ComparisonReport, EvalContrast, Use, WithoutVerdict
 from trunchray.core.contrast import CaseList, Contrast
 from trunchray.core.excerpt import excerpt
 from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text, whole_text
@@ -97,6 +97,15 @@ def left_out(found: Comparison) -> str | None:
     return f"{found.left_out:,} left out: {', '.join(told)}"
 
 
+def uses(pair: Comparison, found: Comparison | EvalContrast) -> tuple[Use | None, Use | None]:
+    """What each took of a pair, or of one eval of it; nothing where both hold the same answers, asked for once."""
+    if pair.same_answers:
+        return None, None
+    if isinstance(found, Comparison):
+        return found.first.use, found.second.use
+    return found.first_use, found.second_use
+
+
 def both(first: Use | None, second: Use | None, figure: str) -> str:
     """A figure of each: `cost_per_trial`, `p50` or `p95`; a dash where neither has it."""
     before, after = _figure(first, figure), _figure(second, figure)
@@ -112,8 +121,8 @@ def _figure(use: Use | None, figure: str) -> str:
 
 
 def _comparison(found: Comparison) -> str:
-    rows = [_row("**all**", found, found.first.use, found.second.use)]
-    rows += [_row(text(each.eval_id), each, each.first_use, each.second_use) for each in found.evals]
+    rows = [_row("**all**", found, *uses(found, found))]
+    rows += [_row(text(each.eval_id), each, *uses(found, each)) for each in found.evals]
     parts = [f"## {text(headline(found))}", table(_HEADERS, rows)]
     facts = [reason for reason in (left_out(found), *found.notes) if reason]
     effect = found.pass_rate

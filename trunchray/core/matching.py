@@ -19,6 +19,8 @@ class Matching:
     """Of the first run alone."""
     changed: frozenset[str]
     """In both by id, but with another content: another prompt, other tools or data, or graded otherwise."""
+    regradable: int = 0
+    """How many of `changed` ask the same, and are only graded otherwise: by other checks, or other data for them."""
     renamed: int = 0
     """How many of `alike` have another id in each run."""
     regraded: int | None = None

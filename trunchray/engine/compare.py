@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from trunchray.adapters.lease import is_driven
@@ -177,7 +177,8 @@ def match_cases(first: CountedRun, second: CountedRun, models: Sequence[tuple[st
         return _match_answers(first, second)
     if first.plan.spec.release_digest == second.plan.spec.release_digest:
         return match(*({case: case for case in run.plan.evals} for run in (first, second)))
-    return match(first.contents, second.contents)
+    found = match(first.contents, second.contents)
+    return replace(found, regradable=len(_asking_the_same(first, second, found.changed))) if found.changed else found
 
 
 def _same_answers(first: CountedRun, second: CountedRun) -> bool:
@@ -186,11 +187,15 @@ def _same_answers(first: CountedRun, second: CountedRun) -> bool:
 
 
 def _match_answers(first: CountedRun, second: CountedRun) -> Matching:
+    shared = first.plan.evals.keys() & second.plan.evals.keys()
+    return match_answers(first.contents, second.contents, _asking_the_same(first, second, shared))
+
+
+def _asking_the_same(first: CountedRun, second: CountedRun, shared: Collection[str]) -> set[str]:
+    """Those of the shared cases that ask the same in both releases."""
     same = same_questions(first.release.release, second.release.release)
     old, new = first.release.cases(), second.release.cases()
-    shared = first.plan.evals.keys() & second.plan.evals.keys()
-    asked = {case for case in shared if same(old[case], new[case])}
-    return match_answers(first.contents, second.contents, asked)
+    return {case for case in shared if same(old[case], new[case])}
 
 
 def _compared(

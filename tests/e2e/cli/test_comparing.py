@@ -118,7 +118,9 @@ def test_another_release_is_compared_where_the_content_is_the_same(here: Path, t
     assert found["pass_rate"]["cases"] == 7
     assert (found["changed"]["cases"], found["added"]["cases"]) == (["c3"], ["c8", "c9"])
     assert found["broke"]["count"] == 0
-    assert any("the releases differ" in note for note in found["notes"])
+    assert any("content, that is, prompt, tools, data and checks, is the same" in note for note in found["notes"])
+    (way_on,) = (note for note in found["notes"] if "`trunchray regrade RUN --release PATH`" in note)
+    assert way_on.startswith("cases with changed content that differ in their checks alone: 1 of 1; ")
 
 
 def test_changed_cases_of_several_models_are_named(here: Path, trunchray: CommandLine):
@@ -135,6 +137,7 @@ def test_changed_cases_of_several_models_are_named(here: Path, trunchray: Comman
         "changed content (1): c3",
     ]
     assert "fixed, x: run b against a (1): c7" in lines
+    assert not [line for line in lines if "regrade" in line]  # where the prompt is another one
     gate = trunchray("gate", "b", "--compare", "a", "--allow", "each=8", "--json")
     assert "7 cases are the same in both runs; 1 changed (c3), 1 added (c8), 0 removed" in gate.json["notes"]
 
