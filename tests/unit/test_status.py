@@ -227,7 +227,7 @@ COOLING = Standing(permits=4, in_flight=2, waiting=7, cooling_for=30, rate=2, er
         (status(done(3)), []),
         (status(done(10)), ["all trials are counted; the report is being written"]),
         (status(done(3), final=True), ["its driver is starting"]),
-        (status(done(3), nodes=()), ["no worker yet: waiting for nodes"]),
+        (status(done(3), nodes=()), ["no worker yet: workers are starting, or wait for nodes with room for them"]),
         (
             status(done(3), nodes=(NodeStanding(node="n", workers=2, down=2),)),
             ["no worker answers: waiting for nodes"],

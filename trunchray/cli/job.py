@@ -76,30 +76,24 @@ class Job:
         )
 
 
-def prepare(
+def configured(
     target: str,
     *,
     models: Sequence[str],
     out: str | None,
     run_id: str | None,
     attempts: int | None,
-    sample: int | None,
     pool: PoolName | None,
     budget: Mapping[str, float | None],
-    allow_unpriced: bool,
-    note: Callable[[str], None],
     here: bool = True,
-) -> Job:
-    """Read the config, compile or open the release, and put the question together; options replace the config's.
+) -> RunConfig:
+    """Read the config; options replace its own. Nobody is asked anything yet.
 
     `budget` holds the parts of the run's budget that were given as options. `here`: trials run on this
     machine, too; otherwise they need nothing of it.
-    What can be found wrong without the release is found before it is compiled.
 
     Raises:
         UsageError: something asked for is impossible.
-        AuthoringError: the repository does not compile.
-        ReleaseError: the release is damaged or missing.
     """
     written = _config(target, models)
     most = _replaced(written.budget, budget)
@@ -109,6 +103,26 @@ def prepare(
     else:
         refuse_local("out", config.out or "runs")
         refuse_local("cache", config.cache)
+    return config
+
+
+def prepare(
+    config: RunConfig,
+    *,
+    sample: int | None,
+    allow_unpriced: bool,
+    note: Callable[[str], None],
+    here: bool = True,
+) -> Job:
+    """Compile or open the release and put the question together. `here` as in `configured`.
+
+    What can be found wrong without the release is found before it is compiled.
+
+    Raises:
+        UsageError: something asked for is impossible.
+        AuthoringError: the repository does not compile.
+        ReleaseError: the release is damaged or missing.
+    """
     recorded = read_recorded(config.models)
     place = writable(config.out or "runs")
     cache = Store(config.cache).uri if config.cache else None

@@ -75,21 +75,19 @@ def run(
     Example: trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50
     """
     from trunchray.cli.cost import CostCheck
-    from trunchray.cli.job import prepare
+    from trunchray.cli.job import configured, prepare
 
     output = Output(as_json=json)
-    job = prepare(
+    config = configured(
         target,
         models=model or [],
         out=out,
         run_id=run_id,
         attempts=attempts,
-        sample=sample,
         pool=pool,
         budget={"usd": budget_usd, "tokens": budget_tokens},
-        allow_unpriced=allow_unpriced,
-        note=output.note,
     )
+    job = prepare(config, sample=sample, allow_unpriced=allow_unpriced, note=output.note)
     cost = CostCheck.of(output, job, yes=yes)
     drive = partial(_drive, output, job, address=address, takeover=takeover)
     if pilot is not None and cost.pilot(pilot) and drive(pilot=pilot).stopped:

@@ -83,26 +83,24 @@ def submit(
     _check_kind({**ours, "--output": file, "--apply": apply}, address, kuberay=kuberay)
 
     from trunchray.cli.handover import Handover, ToJobs, ToKubernetes
-    from trunchray.cli.job import prepare
+    from trunchray.cli.job import configured, prepare
 
-    handover: Handover
-    if kuberay:
-        handover = ToKubernetes(output, image, namespace, secret or [], pods or 2, file=file, apply=apply)
-    else:
-        handover = ToJobs(output, address_of(address))
-    job = prepare(
+    config = configured(
         target,
         models=model or [],
         out=out,
         run_id=run_id,
         attempts=attempts,
-        sample=sample,
         pool="ray",
         budget={"usd": budget_usd, "tokens": budget_tokens},
-        allow_unpriced=allow_unpriced,
-        note=output.note,
         here=False,
     )
+    handover: Handover
+    if kuberay:
+        handover = ToKubernetes(output, image, namespace, secret or [], pods or 2, file=file, apply=apply)
+    else:
+        handover = ToJobs(output, address_of(address))
+    job = prepare(config, sample=sample, allow_unpriced=allow_unpriced, note=output.note, here=False)
     handover(job, yes=yes, flags={"--allow-unpriced": allow_unpriced, "--takeover": takeover})
 
 

@@ -73,8 +73,10 @@ def _driven(status: Status) -> list[str]:
 
 
 def _nodes(latest: Snapshot) -> list[str]:
+    if not latest.nodes:
+        return ["no worker yet: workers are starting, or wait for nodes with room for them"]
     if all(node.down >= node.workers for node in latest.nodes):
-        return ["no worker answers: waiting for nodes" if latest.nodes else "no worker yet: waiting for nodes"]
+        return ["no worker answers: waiting for nodes"]
     return []
 
 

@@ -258,7 +258,10 @@ class Crew:
             why = f" ({self._nobody_fits()})" if self._unfit else ""
             raise Interrupted(f"no worker has answered for {waited:.0f} s{why}; the same command continues the run")
         elif waited > STARTING and not self._ever_up:
-            self._say("the cluster has not started a worker yet: its processors may be in use by others; waiting …")
+            self._say(
+                f"no worker has started within {STARTING:.0f} s: the cluster may be slow to start them, or its "
+                "processors in use by others; waiting …"
+            )
 
     def _in_vain(self, waited: float, patience: float) -> bool:
         """Whether that was too long; an autoscaler that may still bring a node gets more time."""

@@ -136,6 +136,7 @@ def test_what_is_refused_before_anything_is_submitted(
             "out 'runs' is on this machine, where a cluster does not see it; name an object store",
         ),
         (("--out", "memory://runs", *at), "out 'memory://runs' is on this machine"),
+        (("--out", "runs", "--address", "http://127.0.0.1:1"), "out 'runs' is on this machine"),
         ((), "which cluster? Give --address http://HEAD:8265"),
         (("--address", "head:8265"), "'head:8265' is not the address of a cluster's dashboard; give a URL"),
         (("--address", "http://127.0.0.1:1"), "nobody answers at http://127.0.0.1:1 (Connection refused)"),
