@@ -128,7 +128,7 @@ def test_another_question_under_the_same_run_id_is_refused():
     for text in (
         "seed was 0 and is now 1",
         "shard_size was 30",
-        "release_digest was 'ddd",
+        "the benchmark has changed since: its release was dddddddddddd and is now eeeeeeeeeeee\n",
         "select.sample was None",
         "model 'a'",
         "--run-id",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -46,7 +47,7 @@ def init(
     def show(console: Console) -> None:
         for name in files:
             console.print(f"  {directory / name}")
-        console.print(f"next: trunchray compile {directory}")
+        console.print(f"next: trunchray compile {quote(str(directory))}")
 
     output.result({"directory": str(directory), "files": [*files]}, show)
 
@@ -68,7 +69,12 @@ def compile_(
     stored = compile_to(path, writable(out), config=config)
     for warning in stored.release.warnings:
         output.warn(str(warning))
-    output.result(_described(stored), lambda console: _show_release(console, stored, kinds(stored.cases())))
+
+    def show(console: Console) -> None:
+        _show_release(console, stored, kinds(stored.cases()))
+        console.print(f"next: trunchray run {quote(stored.uri)} --model mock/echo")
+
+    output.result(_described(stored), show)
 
 
 def inspect(
@@ -110,9 +116,14 @@ def verify(
     Example: trunchray verify releases/arithmetic-1.0.0-3f2a9c1b77d0
     """
     from trunchray.adapters.releases import verify_release
+    from trunchray.frontends.benchmark.site import is_benchmark
 
     output = Output(as_json=json)
     differences = verify_release(release)
+    if differences and is_benchmark(Path(release)):
+        raise ReleaseError(
+            f"{release!r} is a repository, not a release; `trunchray compile {quote(release)}` makes one"
+        )
     if differences:
         raise ReleaseError("\n".join([f"{release} is not a whole release:", *differences]))
     output.result({"release": release, "ok": True}, lambda console: console.print(f"{release}: whole"))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trunchray.cli.output import Output
+from trunchray.errors import Interrupted
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -32,6 +33,19 @@ def command_given(argv: Sequence[str]) -> str:
         return ""
     words = [re.sub(r"://[^/@\s]*@", "://", word) for word in argv[1:] if word not in {"--takeover", "--json"}]
     return shlex.join(["trunchray", *words])
+
+
+@contextmanager
+def nothing_begun() -> Generator[None]:
+    """While a run is prepared: an interrupt then says that nothing was begun.
+
+    Raises:
+        Interrupted: in place of KeyboardInterrupt.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise Interrupted("interrupted before anything had begun; the same command starts it") from None
 
 
 @contextmanager

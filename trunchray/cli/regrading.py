@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trunchray.cli.driving import command_given, stop_on_signal, tell, ungraded, way_to_grade
+from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded, way_to_grade
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -66,12 +66,13 @@ def retry(
     """
     from dataclasses import replace
 
-    from trunchray.cli.live import LiveProgress
-    from trunchray.engine.launch import report_again
-    from trunchray.engine.retrying import prepare_retry
-
     output = Output(as_json=json)
-    job = prepare_retry(run, model or ())
+    with nothing_begun():
+        from trunchray.cli.live import LiveProgress
+        from trunchray.engine.launch import report_again
+        from trunchray.engine.retrying import prepare_retry
+
+        job = prepare_retry(run, model or ())
     if not job.count:
         output.note("nothing to retry: no row that counts is an error whose cause may be gone")
         report = report_again(run, output.warn)
@@ -144,7 +145,8 @@ def regrade(
             f"--only errors grades within the run, by its release; leave out {'--release' if release else '--name'} "
             "(without --only errors all answers are graded anew, which asks no model either)"
         )
-    job = None if only else _prepared(output, run, release, name, model or [])
+    with nothing_begun():
+        job = None if only else _prepared(output, run, release, name, model or [])
     how = partial(_how, pool=pool, address=address, require=require, takeover=takeover)
     done = _graded(output, job, run, model or [], how)
     if done is None:

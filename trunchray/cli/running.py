@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.driving import command_given, stop_on_signal, tell, ungraded, way_to_grade
+from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded, way_to_grade
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -74,21 +74,22 @@ def run(
 
     Example: trunchray run benchmarks/arithmetic --model openai/gpt-4o-mini --sample 50
     """
-    from trunchray.cli.cost import CostCheck
-    from trunchray.cli.job import configured, prepare
-
     output = Output(as_json=json)
-    config = configured(
-        target,
-        models=model or [],
-        out=out,
-        run_id=run_id,
-        attempts=attempts,
-        pool=pool,
-        budget={"usd": budget_usd, "tokens": budget_tokens},
-    )
-    job = prepare(config, sample=sample, allow_unpriced=allow_unpriced, note=output.note)
-    cost = CostCheck.of(output, job, yes=yes)
+    with nothing_begun():
+        from trunchray.cli.cost import CostCheck
+        from trunchray.cli.job import configured, prepare
+
+        config = configured(
+            target,
+            models=model or [],
+            out=out,
+            run_id=run_id,
+            attempts=attempts,
+            pool=pool,
+            budget={"usd": budget_usd, "tokens": budget_tokens},
+        )
+        job = prepare(config, sample=sample, allow_unpriced=allow_unpriced, note=output.note)
+        cost = CostCheck.of(output, job, yes=yes)
     drive = partial(_drive, output, job, address=address, takeover=takeover)
     if pilot is not None and cost.pilot(pilot) and drive(pilot=pilot).stopped:
         raise Interrupted("stopped during the pilot; what is finished is stored, the same command continues")

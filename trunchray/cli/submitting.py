@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from trunchray.cli.driving import nothing_begun
 from trunchray.cli.options import (
     AllowUnpriced,
     Attempts,
@@ -82,25 +83,26 @@ def submit(
     ours = {"--image": image, "--namespace": namespace, "--secret": secret, "--pods": pods}
     _check_kind({**ours, "--output": file, "--apply": apply}, address, kuberay=kuberay)
 
-    from trunchray.cli.handover import Handover, ToJobs, ToKubernetes
-    from trunchray.cli.job import configured, prepare
+    with nothing_begun():
+        from trunchray.cli.handover import Handover, ToJobs, ToKubernetes
+        from trunchray.cli.job import configured, prepare
 
-    config = configured(
-        target,
-        models=model or [],
-        out=out,
-        run_id=run_id,
-        attempts=attempts,
-        pool="ray",
-        budget={"usd": budget_usd, "tokens": budget_tokens},
-        here=False,
-    )
-    handover: Handover
-    if kuberay:
-        handover = ToKubernetes(output, image, namespace, secret or [], pods or 2, file=file, apply=apply)
-    else:
-        handover = ToJobs(output, address_of(address))
-    job = prepare(config, sample=sample, allow_unpriced=allow_unpriced, note=output.note, here=False)
+        config = configured(
+            target,
+            models=model or [],
+            out=out,
+            run_id=run_id,
+            attempts=attempts,
+            pool="ray",
+            budget={"usd": budget_usd, "tokens": budget_tokens},
+            here=False,
+        )
+        handover: Handover
+        if kuberay:
+            handover = ToKubernetes(output, image, namespace, secret or [], pods or 2, file=file, apply=apply)
+        else:
+            handover = ToJobs(output, address_of(address))
+        job = prepare(config, sample=sample, allow_unpriced=allow_unpriced, note=output.note, here=False)
     handover(job, yes=yes, flags={"--allow-unpriced": allow_unpriced, "--takeover": takeover})
 
 

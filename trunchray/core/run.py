@@ -116,11 +116,8 @@ def extend(stored: RunSpec, wanted: RunSpec, *, at: str = "RUN") -> RunSpec:
     """
     differences = _differences(stored, wanted)
     if differences:
-        raise UsageError(
-            f"run {stored.run_id!r} exists and asks another question: {'; '.join(differences)}. "
-            f"Choose another {'--name' if wanted.regrades else '--run-id'}, or go back to the old settings"
-            f"{_regraded(stored, wanted, at)}"
-        )
+        lines = [f"run {stored.run_id!r} exists and asks another question:", *(f"  {each}" for each in differences)]
+        raise UsageError("\n".join([*lines, *_remedies(stored, wanted, at)]))
     named = {agent.name: agent for agent in stored.agents} | {agent.name: agent for agent in wanted.agents}
     _refuse_renamed(stored, wanted)
     agents, attempts = tuple(named.values()), max(stored.attempts, wanted.attempts)
@@ -128,18 +125,22 @@ def extend(stored: RunSpec, wanted: RunSpec, *, at: str = "RUN") -> RunSpec:
     return RunSpec.model_validate(stored.model_dump() | {"agents": agents, "attempts": attempts} | places)
 
 
-def _regraded(stored: RunSpec, wanted: RunSpec, at: str) -> str:
-    """The way on when the release is another one, which may have been mended: it can grade what is stored."""
-    if stored.regrades or wanted.regrades or stored.release_digest == wanted.release_digest:
-        return ""
-    command = f"trunchray regrade {quote(at)} --release {quote(wanted.release)}"
-    return f"; `{command}` grades the stored answers by the new release"
+def _remedies(stored: RunSpec, wanted: RunSpec, at: str) -> list[str]:
+    """The ways on; when the release is another one, which may have been mended, it can grade what is stored."""
+    other = "--name" if wanted.regrades else "--run-id"
+    ways = [f"choose another {other} to ask it, or go back to the old settings to go on with this run"]
+    if not (stored.regrades or wanted.regrades or stored.release_digest == wanted.release_digest):
+        command = f"trunchray regrade {quote(at)} --release {quote(wanted.release)}"
+        ways.append(f"`{command}` grades the stored answers by the new release")
+    return ways
 
 
 def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
-    out = [
+    old_digest, new_digest = stored.release_digest, wanted.release_digest
+    out = [] if old_digest == new_digest else [_changed(old_digest, new_digest)]
+    out += [
         f"{name} was {getattr(stored, name)!r} and is now {getattr(wanted, name)!r}"
-        for name in ("release_digest", "seed", "shard_size")
+        for name in ("seed", "shard_size")
         if getattr(stored, name) != getattr(wanted, name)
     ]
     if (stored.regrades is None) != (wanted.regrades is None):
@@ -157,6 +158,10 @@ def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
             changes = _changes(before.asked, agent.asked)
             out.append(f"model {agent.name!r} (give it another name): {', '.join(changes)}")
     return out
+
+
+def _changed(old_digest: str, new_digest: str) -> str:
+    return f"the benchmark has changed since: its release was {old_digest[:12]} and is now {new_digest[:12]}"
 
 
 def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:

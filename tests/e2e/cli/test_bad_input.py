@@ -17,9 +17,10 @@ ECHO = "models: [{id: mock/echo}]"
 
 @pytest.fixture
 def nothing(here: Path) -> None:
-    """What people name by mistake: a file, and an empty folder."""
+    """What people name by mistake: a file, an empty folder, and the sources of a benchmark."""
     (here / "file.txt").write_text("text")
     (here / "empty").mkdir()
+    (here / "benchmark" / "evals").mkdir(parents=True)
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,7 @@ def test_bad_arguments(argv: str, message: str, trunchray: CommandLine):
         ("verify nope", "nope is not a whole release:\nrelease.json is missing"),
         ("verify file.txt", "file.txt is not a whole release:\nrelease.json is missing"),
         ("verify empty", "empty is not a whole release:\nrelease.json is missing"),
+        ("verify benchmark", "'benchmark' is a repository, not a release; `trunchray compile benchmark` makes one\n"),
         ("run nope --model mock/echo", "'nope' is neither a run config (.yaml), nor a release, nor a folder"),
         ("run file.txt --model mock/echo", "'file.txt' is not a benchmark config; give a directory, or a file named"),
         ("run nope.yaml", "no such file: 'nope.yaml'"),

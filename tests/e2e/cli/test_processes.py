@@ -143,6 +143,19 @@ def test_stopping_a_compilation(number: signal.Signals, here: Path):
         threading.Event().wait(0.05)
 
 
+def test_stopping_a_run_before_it_has_begun(here: Path):
+    """It says that nothing has, so that nobody looks for what is stored."""
+    (here / "b" / "evals").mkdir(parents=True)
+    (here / "b" / "evals" / "a.ts").write_text("await new Promise(() => setInterval(() => {}, 1000));")
+    process = start("run", "b", "--model", "mock/echo")
+    wait(lambda: descendants(process.pid), process)
+    process.terminate()
+    _, err = process.communicate(timeout=60)
+    said = b"error: interrupted before anything had begun; the same command starts it\n"
+    assert (process.returncode, err) == (3, said)
+    assert not (here / "runs").exists()
+
+
 def executes(pid: int) -> bool:
     """Whether there is such a process, and it is no zombie."""
     with suppress(OSError):

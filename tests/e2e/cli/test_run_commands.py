@@ -135,10 +135,10 @@ def test_a_config_that_changed(
     """Another question under the same name is refused with every difference, and the run is not touched."""
     assert trunchray("run", write(config)).code == 0
     said = trunchray.refused("run", write(config, **changes))
-    assert "run 'r' exists and asks another question: " in said
+    assert "run 'r' exists and asks another question:\n" in said
     for difference in differences:
         assert difference in said
-    assert "Choose another --run-id, or go back to the old settings" in said
+    assert "\nchoose another --run-id to ask it, or go back to the old settings to go on with this run\n" in said
 
 
 def test_another_release_under_the_same_name(here: Path, config: dict[str, Any], trunchray: CommandLine):
@@ -146,8 +146,9 @@ def test_another_release_under_the_same_name(here: Path, config: dict[str, Any],
     assert trunchray("run", write(config)).code == 0
     other = make_release(here / "others", 9)
     said = trunchray.refused("run", write(config, release=other.uri))
-    assert f"release_digest was '{config['release'][-12:]}" in said
-    assert other.release.digest in said
+    digests = f"was {config['release'][-12:]} and is now {other.release.digest[:12]}"
+    assert f"  the benchmark has changed since: its release {digests}\nchoose another --run-id" in said
+    assert f"\n`trunchray regrade {here}/runs/r --release {other.uri}` grades the stored answers" in said
 
 
 def test_more_attempts_extend_a_run(config: dict[str, Any], trunchray: CommandLine):

@@ -235,7 +235,7 @@ def test_models_that_are_graded_later(tmp_path: Path, lenient: StoredRelease, st
     name = Path(both.uri).name
     with pytest.raises(UsageError, match=r"answers were those of .* and are now asked for"):
         drive(question(strict, agents, run_id=name), strict, run / "regrades")
-    with pytest.raises(UsageError, match=r"release_digest was .*Choose another --name"):
+    with pytest.raises(UsageError, match=r"its release was .*\nchoose another --name"):
         regrade(run, lenient, name=name)
     with pytest.raises(UsageError, match="--name 'No Name'"):
         regrade(run, strict, name="No Name")

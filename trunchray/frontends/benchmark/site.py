@@ -26,6 +26,11 @@ class Site:
     source: ReleaseSource | None = None
 
 
+def is_benchmark(path: Path) -> bool:
+    """Whether a folder looks like a benchmark's sources, and not like a release, which has neither of these."""
+    return any((path / name).exists() for name in (*CONFIG_NAMES, "evals")) and not (path / "release.json").exists()
+
+
 def locate(path: Path, config: str | None = None) -> Site:
     """The benchmark at `path`: a directory or a config file. `config` names a config inside a directory.
 
