@@ -41,17 +41,21 @@ class UsageError(TrunchrayError):
 class Problem:
     """One thing wrong in an authoring repository, and where.
 
-    `path` is relative to the benchmark directory; `row` counts from 1 (a data line, or a place in an inline array) and
-    is 0 when the problem concerns the whole file; `field` is a dotted path inside it, or "".
+    `path` is relative to the benchmark directory; `row` counts from 1 (a line, or a case) and is 0 when the problem
+    concerns the whole file; `field` is a dotted path inside it, or "".
     """
 
     path: str
     row: int
     field: str
     message: str
+    of_case: bool = False
+    """`row` counts cases: of an array in a module, or as a transformer returned them."""
 
     def __str__(self) -> str:
-        place = self.path + (f":{self.row}" if self.row else "")
+        place = (
+            f"{self.path}: case {self.row}" if self.of_case else f"{self.path}:{self.row}" if self.row else self.path
+        )
         return f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
 
 

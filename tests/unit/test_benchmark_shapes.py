@@ -269,6 +269,8 @@ def test_eval_refuses(fields, complaint):
 def test_places_are_written_as_javascript_would():
     """A field's path can be pasted into the author's editor."""
     assert str(Position("a.ts", 3)) == "a.ts:3"
+    assert str(Position("a.ts", 3, of_case=True)) == "case 3 of a.ts"
+    assert str(Position("a.ts", 3, of_case=True).at("id").problem("is bad")) == "a.ts: case 3: id: is bad"
     assert Position("a.ts").at("a").at("[0]").at("b").field == "a[0].b"
     assert step_into(step_into("a", "b c"), 0) == 'a["b c"][0]'
 

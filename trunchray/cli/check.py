@@ -33,7 +33,10 @@ def check(
     watch: Annotated[bool, typer.Option("--watch", help="Check again whenever a file changes, until Ctrl-C.")] = False,
     json: Json = False,
 ) -> None:
-    """Find every problem in a benchmark. Nothing is written; without problems, what would be frozen is shown.
+    """Find what is wrong with a benchmark. Nothing is written; without problems, what would be frozen is shown.
+
+    Problems that others may come of are told first: where packages, the config or a module cannot be read, what else is
+    wrong shows once that is mended.
 
     Example: trunchray check benchmarks/arithmetic --watch
     """

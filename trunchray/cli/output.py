@@ -60,7 +60,8 @@ class Output:
         """An expected error."""
         if isinstance(error, AuthoringError):
             count = len(error.problems)
-            headline = f"{count} problem{'s' if count != 1 else ''}, nothing was written\n"
+            problems, these = ("problem", "it is") if count == 1 else ("problems", "these are")
+            headline = f"{count} {problems}, nothing was written; more may show once {these} mended\n"
             self._fail(type(error).__name__, str(error), shown=headline + str(error), problems=error.problems)
         else:
             self._fail(type(error).__name__, str(error))

@@ -178,7 +178,7 @@ def test_doubts_are_recorded(tmp_path):
     """Warnings are in the release, and change nothing about its identity."""
     assert compile_benchmark(copied("doubtful", tmp_path / "b")).warnings == (
         "evals/a.ts: evaluate: 'contains' 'B' is so short that almost any answer passes; use 'exact'",
-        "evals/a.ts:3: evaluate: 'exact' ' yes' has outer blanks, which are trimmed before comparing",
+        "evals/a.ts: case 3: evaluate: 'exact' ' yes' has outer blanks, which are trimmed before comparing",
         "evals/b.ts: evaluate: is a function, but no case has `data`, so it grades all cases alike",
     )
 

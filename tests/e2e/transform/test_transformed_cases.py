@@ -168,5 +168,5 @@ def test_two_evals_may_share_a_transformer(repository, write):
     assert [case["id"] for case in cases(compiled)] == ["a.1", "b.1"]
     assert len(compiled.release.transformers) == 2
     write("evals/c.ts", second.replace("rows.txt", "more.txt").replace('"b"', '"c"'))
-    with pytest.raises(AuthoringError, match=r"case id 'b\.1' is already used at transformers/t\.ts:1"):
+    with pytest.raises(AuthoringError, match=r"case id 'b\.1' is already used at case 1 of transformers/t\.ts"):
         compile_benchmark(benchmark)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from trunchray.core import javascript
 from trunchray.core.checks import AnswerBank, Check, Contains, Custom, Exact
@@ -32,7 +33,7 @@ def warnings(module: str, cases: Sequence[ExpandedCase]) -> list[str]:
 def _counted(problems: list[Problem]) -> Problem:
     example, more = problems[0], len(problems) - 1
     note = f" (and {more} more like it in this file)" if more else ""
-    return Problem(example.path, example.row, example.field, example.message + note)
+    return replace(example, message=example.message + note)
 
 
 def _doubts(check: Check | None) -> Iterator[tuple[str, str]]:

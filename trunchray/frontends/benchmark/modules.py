@@ -126,7 +126,7 @@ async def _rows(reader: Reader, path: str, authored: AuthoredEval, found: list[P
         case []:
             found.append(place.problem("must hold at least one case"))
         case list() as cases:
-            return Rows([(Position(path, index), case) for index, case in enumerate(cases, 1)])
+            return Rows([(Position(path, index, of_case=True), case) for index, case in enumerate(cases, 1)])
         case str() as file:
             target = _data_file(reader.stage, place, file, found)
             if _is_csv(file):

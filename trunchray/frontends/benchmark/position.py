@@ -17,6 +17,8 @@ class Position:
     path: str
     row: int = 0
     field: str = ""
+    of_case: bool = False
+    """As of a `Problem`."""
 
     def at(self, field: str) -> Position:
         """The place of a field inside this one."""
@@ -24,9 +26,11 @@ class Position:
         return replace(self, field=f"{self.field}{dot}{field}")
 
     def problem(self, message: str) -> Problem:
-        return Problem(self.path, self.row, self.field, message)
+        return Problem(self.path, self.row, self.field, message, self.of_case)
 
     def __str__(self) -> str:
+        if self.of_case:
+            return f"case {self.row} of {self.path}"
         return self.path + (f":{self.row}" if self.row else "")
 
 

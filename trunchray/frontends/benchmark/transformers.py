@@ -50,7 +50,8 @@ class MadeCases:
     def rows(self) -> list[tuple[Position, JsonValue]]:
         """The cases with their places: the transformer, and the place in the returned array, from 1."""
         lines = self.lines.split(b"\n")[:-1]
-        return [(Position(self.made_by.path, row), json.loads(line)) for row, line in enumerate(lines, 1)]
+        places = (Position(self.made_by.path, row, of_case=True) for row in range(1, len(lines) + 1))
+        return [(place, json.loads(line)) for place, line in zip(places, lines, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -172,4 +173,4 @@ def _problem(transformer: str, flaw: TransformFlaw) -> Problem:
     row = 0 if flaw.index is None else flaw.index + 1
     bare = not row and not flaw.path and flaw.message.startswith("must ")
     message = f"the default export {flaw.message}" if bare else flaw.message
-    return Problem(transformer, row, flaw.path, message)
+    return Problem(transformer, row, flaw.path, message, of_case=row > 0)
