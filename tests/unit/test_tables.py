@@ -138,8 +138,17 @@ def test_a_model_without_a_price(monkeypatch: pytest.MonkeyPatch):
         assert shown(found, 140, monkeypatch)[2].split()[-3] == "–"
 
 
+def test_only_some_models_have_a_price(monkeypatch: pytest.MonkeyPatch):
+    """The dash beside a cost is explained, once for all models that have it."""
+    priced, others = report("m", evals=1), report("x", "y", evals=1, cost=None)
+    found = priced.model_copy(update={"models": (*priced.models, *others.models)})
+    said = "cost –: no price is known of x, y; `price` in the run config gives it"
+    assert shown(found, 140, monkeypatch)[5:] == [said]
+    assert len(shown(others, 140, monkeypatch)) == 4
+
+
 @pytest.mark.parametrize(("failed", "told"), [(0, "100%"), (1, "99.9%"), (1000, "0.0%")])
-def test_coverage_is_rounded_down(failed: int, told: str, monkeypatch: pytest.MonkeyPatch):
+def test_coverage_below_one(failed: int, told: str, monkeypatch: pytest.MonkeyPatch):
     """Only when every trial was graded is it 100%."""
     found = report("m", evals=1)
     model = found.models[0].model_copy(update={"planned": 1000, "passed": 1000 - failed, "failed": 0})

@@ -38,9 +38,11 @@ def test_small_chances_are_not_shown_as_none():
     assert [chance(0.0004), chance(0.001), chance(1)] == ["< 0.001", "0.001", "1.000"]
 
 
-@pytest.mark.parametrize(("graded", "shown"), [(0, "0.0%"), (9_999, "99.9%"), (10_000, "100%")])
+@pytest.mark.parametrize(
+    ("graded", "shown"), [(0, "0.0%"), (6_667, "66.7%"), (6_666, "66.7%"), (9_999, "99.9%"), (10_000, "100%")]
+)
 def test_only_a_whole_coverage_is_100_percent(graded: int, shown: str):
-    """One trial without a verdict in ten thousand is seen."""
+    """One trial without a verdict in ten thousand is seen; else it is rounded as pass rates are."""
     model = PlannedModel("m", "a" * 64, "x", {"e": 10_000})
     empty = Tally(Planned("r", "d" * 64, "T", 1, (model,))).model(model)
     assert coverage(empty.model_copy(update={"passed": graded})) == shown

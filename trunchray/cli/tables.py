@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ def show_report(console: Console, report: Report) -> None:
     console.print(f"{report.title}  (run {report.run})")
     columns = [(column.name, column.rank) for column in _COLUMNS]
     console.print(fitted(console, "model / eval", columns, _lines(report)))
+    _show_unpriced(console, report.models)
     for model in report.models:
         _show_cached(console, model)
         _show_retried(console, model)
@@ -64,6 +65,15 @@ def _lines(report: Report) -> list[Line]:
 
 def _cells(figures: Figures) -> list[str | Text]:
     return [column.cell(figures) for column in _COLUMNS]
+
+
+def _show_unpriced(console: Console, models: Sequence[ModelReport]) -> None:
+    """Why some have a cost and others a dash."""
+    unknown = [model.name for model in models if model.cost_usd is None and _tokens(model) != "–"]
+    if unknown and len(unknown) < len(models):
+        console.print(
+            f"cost –: no price is known of {one_line(', '.join(unknown))}; `price` in the run config gives it"
+        )
 
 
 def _show_cached(console: Console, model: ModelReport) -> None:

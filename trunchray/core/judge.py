@@ -24,7 +24,7 @@ from trunchray.core.paired import effect
 from trunchray.core.report import Figures
 from trunchray.core.stats import Cluster
 from trunchray.core.verdicts import Finding, GateReport, GateVerdict, concluded
-from trunchray.core.wording import percent, points
+from trunchray.core.wording import coverage, percent, points
 
 
 def judge(
@@ -112,15 +112,15 @@ class _Scope:
 
     def _coverage(self) -> Iterator[Finding]:
         """Told where it was asked for, and where it is too low for what was."""
-        coverage, short = self._figures.coverage, self._figures.coverage < self._floor
+        share, short = self._figures.coverage, self._figures.coverage < self._floor
         if short or self._limit.min_coverage is not None:
             yield self._found(
                 "min_coverage",
                 allowed=self._floor,
-                observed=coverage,
+                observed=share,
                 verdict="INCONCLUSIVE" if short else "PASS",
                 too_little=short,
-                message=f"{percent(coverage)} of the trials have a verdict"
+                message=f"{coverage(self._figures)} of the trials have a verdict"
                 + (f", fewer than {percent(self._floor)}: {self._why_missing()}" if short else ""),
                 cases=self._facts.named(self._mine & self._facts.unfinished) if short else None,
             )

@@ -31,11 +31,11 @@ def chance(p: float | None) -> str:
 
 
 def coverage(figures: Figures | Report) -> str:
-    """In percent, rounded down: only a whole one is 100%."""
+    """In percent, rounded as other shares are; but only a whole one is 100%."""
     graded = figures.passed + figures.failed
     if graded == figures.planned:
         return "100%"
-    return f"{graded * 1000 // figures.planned / 10:.1f}%"
+    return percent(min(graded / figures.planned, 0.999))
 
 
 def duration(seconds: float) -> str:
