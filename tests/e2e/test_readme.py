@@ -86,6 +86,8 @@ def test_the_first_command_ends_with_the_table_that_is_shown(quickstart: tuple[P
         (expected,) = [line.split()[:-2] for line in shown.splitlines() if line.startswith(name)]
         (found,) = [line.split()[:-2] for line in printed.splitlines() if line.startswith(name)]
         assert found == expected
+    for line in shown.splitlines():
+        assert line.startswith(("good", "mixed")) or line.removeprefix("report  …") in printed
 
 
 def test_the_result_can_be_read(quickstart: tuple[Path, str]):
@@ -98,6 +100,17 @@ def test_the_result_can_be_read(quickstart: tuple[Path, str]):
     with (checkout / "results.csv").open(encoding="utf-8", newline="") as file:
         assert Counter(row["agent"] for row in csv.DictReader(file)) == {"good": 208, "mixed": 208}
     assert {"parts", "commits", "report"} <= {path.name for path in (checkout / "runs" / "quickstart").iterdir()}
+
+
+def test_the_gate_on_the_page_about_configs(quickstart: tuple[Path, str]):
+    """It can be pasted, and answers of the quickstart what is shown below it."""
+    checkout, _ = quickstart
+    page = (ROOT / "configs" / "README.md").read_text(encoding="utf-8")
+    gate, answer = re.search(r"^## What a gate.*?^```yaml\n(.*?)^```.*?^```text\n(.*?)^```", page, re.M | re.S).groups()
+    (checkout / "gate.yaml").write_text(gate, encoding="utf-8")
+    printed = shell("trunchray gate runs/quickstart --allow gate.yaml || test $? = 3", checkout)
+    for line in answer.splitlines():
+        assert line.removesuffix("…") in printed
 
 
 def python(code: str, folder: Path) -> str:
@@ -173,4 +186,4 @@ def test_the_gate_runs_the_test_command():
 def test_no_block_is_left_out():
     """Every block of the README is one of those that are run above."""
     assert len(BLOCKS) == 10
-    assert README.count("\n") <= 161
+    assert README.count("\n") <= 170
