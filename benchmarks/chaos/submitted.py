@@ -39,6 +39,8 @@ from support.s3 import BUCKET, S3Server
 CLI = [sys.executable, "-m", "trunchray.cli.main"]
 UP_WITHIN = 300.0
 """Seconds that a cluster may take to come up on a busy machine."""
+STARTED = "Ray runtime started"
+"""What `ray start` says once its node is part of the cluster."""
 COMMANDS = 5
 """How often the run is given to the second cluster at most: a shard whose workers died eight times is given up."""
 
@@ -52,6 +54,7 @@ class Cluster:
         self._folder.mkdir()
         self._port, self._dashboard = free_port(), free_port()
         self._nodes = [self._start(place) for place in range(nodes)]
+        wait_for(lambda: all(self._is_up(place) for place in range(nodes)), "every node is up")
         self.url = f"http://127.0.0.1:{self._dashboard}"
 
     def __enter__(self) -> Self:
@@ -66,6 +69,16 @@ class Cluster:
             processes.kill([*processes.descendants(node.pid), node.pid])
             node.wait()
 
+    def _is_up(self, place: int) -> bool:
+        """Whether a node is there; one that gave up, because the machine was busy, is started again."""
+        if self._nodes[place].poll() is not None:
+            self._nodes[place] = self._start(place)
+            return False
+        return STARTED in self._log(place).read_text(encoding="utf-8", errors="replace")
+
+    def _log(self, place: int) -> Path:
+        return self._folder / f"node-{place}.log"
+
     def _start(self, place: int) -> subprocess.Popen[bytes]:
         head = f"127.0.0.{2 + self._place}:{self._port}"
         ports = ("dashboard-agent-listen-port", "dashboard-agent-grpc-port", "metrics-export-port")
@@ -78,7 +91,7 @@ class Cluster:
         else:
             argv += ["--head", f"--port={self._port}", f"--temp-dir={self._folder}", "--dashboard-host=127.0.0.1"]
             argv += [f"--dashboard-port={self._dashboard}", f"--ray-client-server-port={free_port()}"]
-        with (self._folder / f"node-{place}.log").open("wb") as log:
+        with self._log(place).open("wb") as log:
             return subprocess.Popen([str(Path(sys.executable).with_name(argv[0])), *argv[1:]], stdout=log, stderr=log)
 
 
