@@ -53,9 +53,8 @@ class Problem:
     """`row` counts cases: of an array in a module, or as a transformer returned them."""
 
     def __str__(self) -> str:
-        place = (
-            f"{self.path}: case {self.row}" if self.of_case else f"{self.path}:{self.row}" if self.row else self.path
-        )
+        row = f": case {self.row}" if self.of_case else f":{self.row}" if self.row else ""
+        place = self.path + row
         return f"{place}: {self.field}: {self.message}" if self.field else f"{place}: {self.message}"
 
 

@@ -270,11 +270,11 @@ def test_a_complete_run_with_errors(tmp_path: Path, clock: Clock):
     reader = StatusReader(uri, now=clock.now, clock=clock)
     once = "1 trial ended in an error whose cause may be gone: "
     assert blocks(reader.read()) == [f"{once}`trunchray retry {uri}` asks again"]
-    kinds = [{"kind": "provider/timeout", "count": 1}, {"kind": "evaluator/crashed", "count": 1}]
+    kinds = [{"kind": kind, "count": 1, "example": "x"} for kind in ("provider/timeout", "evaluator/crashed")]
     folder.write_report("summary.json", json.dumps({"models": [{"errors": kinds}]}).encode())
     found = reader.read()
-    mended = f"`trunchray regrade {uri} --release PATH` grades again"
-    assert blocks(found)[1:] == [f"1 answer could not be graded: once the evaluator is mended, {mended}"]
+    mended = f"once the evaluator is mended, `trunchray regrade {uri} --release PATH` grades it"
+    assert blocks(found)[1:] == [f"1 answer could not be graded, which asking again does not mend: {mended}"]
     assert status_line(found).startswith(f"r: complete with errors; 4 of 4 trials counted; {once}")
     assert status_line(found).endswith(mended)
     value = described(found)

@@ -109,17 +109,9 @@ def _give_up(output: Output) -> None:
     os._exit(3)
 
 
-def way_to_grade(ungraded: int, run_uri: str) -> str:
-    """What to say of answers that no evaluator could grade, and that no asking mends."""
-    return (
-        f"{ungraded:,} answers could not be graded, which asking again does not mend: once the evaluator is mended, "
-        f"`trunchray regrade {shlex.quote(run_uri)} --release PATH` grades them"
-    )
-
-
 def ungraded(models: Iterable[ModelReport]) -> int:
     """How many answers of these models could not be graded because an evaluator failed."""
-    return sum(error.count for model in models for error in model.errors if error.kind.startswith("evaluator/"))
+    return sum(error.count for model in models for error in model.errors if error.of_grading)
 
 
 def tell(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded, way_to_grade
+from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -95,6 +95,8 @@ def retry(
 
 def _tell_ungraded(output: Output, job: Retry, report: Report, run: str, models: Collection[str] | None) -> None:
     """Name the way on for errors that no retry mends, if there are any of these models, or of all."""
+    from trunchray.core.wording import way_to_grade
+
     source = job.plan.spec.regrades
     if found := ungraded(each for each in report.models if not models or each.name in models):
         output.note(way_to_grade(found, source.run if source else run))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded, way_to_grade
+from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -163,6 +163,8 @@ def _drive(output: Output, job: Job, *, address: str | None, takeover: bool, pil
 
 def _judge(output: Output, driven: _Driven, job: Job) -> None:
     """Exit with 3 when trials of the models that were asked are owed, or when too many of theirs ended in errors."""
+    from trunchray.core.wording import way_to_grade
+
     asked, outcome, allowed = {agent.name for agent in job.spec.agents}, driven.report, job.config.max_error_share
     models = [model for model in outcome.models if model.name in asked]
     owed, planned = (sum(getattr(model, name) for model in models) for name in ("not_run", "planned"))

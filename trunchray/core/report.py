@@ -107,6 +107,11 @@ class ErrorKind(Frozen):
     count: int
     example: str
 
+    @property
+    def of_grading(self) -> bool:
+        """An evaluator failed on whole answers."""
+        return self.kind.startswith("evaluator/")
+
 
 class Figures(Frozen):
     """What is reported alike for a model and for one of its evals."""

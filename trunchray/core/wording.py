@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 from trunchray.core.report import Figures, Report
 
 
@@ -36,6 +38,15 @@ def coverage(figures: Figures | Report) -> str:
     if graded == figures.planned:
         return "100%"
     return percent(min(graded / figures.planned, 0.999))
+
+
+def way_to_grade(ungraded: int, run_uri: str) -> str:
+    """What to say of answers that no evaluator could grade, and that no asking mends."""
+    answers, them = ("answer", "it") if ungraded == 1 else ("answers", "them")
+    return (
+        f"{ungraded:,} {answers} could not be graded, which asking again does not mend: once the evaluator is mended, "
+        f"`trunchray regrade {quote(run_uri)} --release PATH` grades {them}"
+    )
 
 
 def duration(seconds: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from trunchray.core.closing import remedy
-from trunchray.core.wording import ago, duration
+from trunchray.core.wording import ago, duration, way_to_grade
 from trunchray.engine.progress import AgentProgress, Snapshot
 from trunchray.engine.status import Status
 
@@ -38,11 +38,7 @@ def _errors(status: Status) -> list[str]:
             again = f"`trunchray retry {quote(status.regrades)}` asks again, and the regrade command then grades anew"
         said.append(f"{_trials(count)} ended in an error whose cause may be gone: {again}")
     if count := status.ungraded:
-        source = quote(status.regrades or status.uri)
-        said.append(
-            f"{count:,} {'answer' if count == 1 else 'answers'} could not be graded: once the evaluator is mended, "
-            f"`trunchray regrade {source} --release PATH` grades again"
-        )
+        said.append(way_to_grade(count, status.regrades or status.uri))
     return said
 
 

@@ -19,6 +19,7 @@ from trunchray.adapters.lease import is_gone, read_lease
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.frozen import Frozen
 from trunchray.core.lease import HEARTBEAT, STALE, Lease
+from trunchray.core.report import ErrorKind
 from trunchray.core.run import RunSpec
 from trunchray.engine.progress import Progress, Snapshot, question
 from trunchray.engine.stored import counting_commits, stored_plan, stored_spec
@@ -210,7 +211,7 @@ def _reported_ungraded(folder: RunFolder) -> int:
     """How many answers no evaluator could grade; 0 where there is no report that says."""
     try:
         models = json.loads(folder.store.read("report/summary.json"))["models"]
-        kinds = [(str(kind["kind"]), int(kind["count"])) for model in models for kind in model["errors"]]
+        kinds = [ErrorKind.model_validate(kind) for model in models for kind in model["errors"]]
     except (FileNotFoundError, ValueError, KeyError, TypeError):
         return 0
-    return sum(count for kind, count in kinds if kind.startswith("evaluator/"))
+    return sum(kind.count for kind in kinds if kind.of_grading)

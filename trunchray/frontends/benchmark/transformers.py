@@ -49,9 +49,8 @@ class MadeCases:
 
     def rows(self) -> list[tuple[Position, JsonValue]]:
         """The cases with their places: the transformer, and the place in the returned array, from 1."""
-        lines = self.lines.split(b"\n")[:-1]
-        places = (Position(self.made_by.path, row, of_case=True) for row in range(1, len(lines) + 1))
-        return [(place, json.loads(line)) for place, line in zip(places, lines, strict=True)]
+        path, lines = self.made_by.path, self.lines.split(b"\n")[:-1]
+        return [(Position(path, row, of_case=True), json.loads(line)) for row, line in enumerate(lines, 1)]
 
 
 @dataclass(frozen=True)
