@@ -1,0 +1,49 @@
+"""One attempt of a Python task at a case: what went in, what happened on the way, and what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import JsonValue
+
+StepKind = Literal["llm", "tool", "step"]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """One thing that a task did: a model call (`llm`, without a name), a tool call, or a step of a workflow.
+
+    What it does not know is None. `ms` is in milliseconds.
+    """
+
+    kind: StepKind
+    name: str | None = None
+    input: Any = None
+    output: Any = None
+    error: str | None = None
+    ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What came of running a task once. `error` says why there is no output; None when there is one."""
+
+    output: Any = None
+    steps: tuple[StepRecord, ...] = ()
+    ms: float = 0.0
+    """Milliseconds that the task took by itself."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What a check is given of one attempt. `output` is whatever the task returned."""
+
+    input: JsonValue
+    output: Any
+    expected_output: JsonValue = None
+    steps: tuple[StepRecord, ...] = ()
+    ms: float = 0.0
+    has_expected_output: bool = False
+    """Whether the case has an `expectedOutput`, which may be null."""
