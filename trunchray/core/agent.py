@@ -1,4 +1,4 @@
-"""What is put under test, as data: a model.
+"""What is put under test, as data: a model, or a task written in Python.
 
 Two agents are the same when their digests are equal. Names, credentials, prices and the way requests are paced are not
 part of the digest: they change how a run goes, not what is asked of the model.
@@ -6,7 +6,7 @@ part of the digest: they change how a run goes, not what is asked of the model.
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -212,4 +212,45 @@ class ModelAgent(Frozen):
         return (self.api_key_env,) if isinstance(self.api_key_env, str) else self.api_key_env
 
 
-AgentSpec = ModelAgent
+class PythonAgent(Frozen):
+    """A function, agent or workflow written in Python. What cannot be data, its code, workers get in another way."""
+
+    kind: Literal["python"]
+    name: str
+    """Unique in its run; what tables and rows call it."""
+    task: str
+    """What it is, for people: `<module>:<qualified name>`."""
+    code: str
+    """SHA-256 of the source that defines it, as far as that can be told."""
+    timeout: float = Field(gt=0, allow_inf_nan=False)
+    """Seconds that one run of it may take."""
+    pacing: Pacing = Pacing()
+    """Only `max_in_flight` concerns it: how many cases are under way at a time."""
+
+    @property
+    def digest(self) -> str:
+        """64 hex digits of what is run."""
+        return digest(self.asked)
+
+    @property
+    def asked(self) -> dict[str, JsonValue]:
+        """What makes two of them the same or not, as JSON."""
+        return self.model_dump(mode="json", include={"kind", "task", "code", "timeout"})
+
+    @property
+    def quota(self) -> None:
+        """It shares none."""
+        return None
+
+    @property
+    def price(self) -> None:
+        """What it spends, nobody tells."""
+        return None
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """Its credentials are its own affair."""
+        return ()
+
+
+AgentSpec = Annotated[ModelAgent | PythonAgent, Field(discriminator="kind")]

@@ -24,6 +24,8 @@ class CaseInput(CamelFrozen):
     """The public half: what the agent is given."""
 
     prompt: str
+    structured: bool = False
+    """The prompt is the JSON text of an input that is no string; Python tasks are given the value."""
     system_prompt: str | None = None
     tools: tuple[str, ...] = ()
 

@@ -116,7 +116,14 @@ class Custom(CamelFrozen):
     evaluator_key: str
 
 
+class Python(CamelFrozen):
+    """A check of a Python evaluation, which is code or a question for a judge. `digest` is of all that decides it."""
+
+    kind: Literal["python"] = "python"
+    digest: str
+
+
 Check = Annotated[
-    NonEmpty | Exact | Contains | AnswerBank | Gsm8k | ToolCallSyntax | Custom,
+    NonEmpty | Exact | Contains | AnswerBank | Gsm8k | ToolCallSyntax | Custom | Python,
     Field(discriminator="kind"),
 ]

@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
+from trunchray.core.plain import plain
+
 StepKind = Literal["llm", "tool", "step"]
 
 
@@ -23,6 +25,14 @@ class StepRecord:
     output: Any = None
     error: str | None = None
     ms: float | None = None
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """What is known of it; a value that has no JSON form as what Python prints of it."""
+        found: dict[str, JsonValue] = {"kind": self.kind}
+        for name in ("name", "input", "output", "error", "ms"):
+            if (value := getattr(self, name)) is not None:
+                found[name] = shown(value)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +57,11 @@ class RunRecord:
     ms: float = 0.0
     has_expected_output: bool = False
     """Whether the case has an `expectedOutput`, which may be null."""
+
+
+def shown(value: object) -> JsonValue:
+    """The value as JSON, or else what Python prints of it."""
+    try:
+        return plain(value)
+    except ValueError:
+        return repr(value)

@@ -74,12 +74,14 @@ def _sum(a: int | None, b: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event of a trace: a model call, a tool call, or a limit that was reached.
+    """One event of a trace: a model call, a tool call, a limit that was reached, or what was observed of a Python task.
+
+    The `output` of the latter is the JSON form of a `StepRecord`.
 
     Not validated: a step is made here, and going through all it holds costs more than the rest of recording it.
     """
 
-    kind: Literal["model", "tool", "limit"]
+    kind: Literal["model", "tool", "limit", "observed"]
     name: str
     input: JsonValue = None
     output: JsonValue = None
@@ -110,6 +112,8 @@ class Trace(Frozen):
     """Model calls that the cache answered. They are in `usage` as if they had been made, and cost nothing."""
     saved_tokens: int = 0
     """Tokens of `usage` that the cache saved."""
+    returned: Any = Field(default=None, exclude=True)
+    """The `Returned` of a Python task, for checks in the same process; it is not stored."""
 
     @property
     def spent_tokens(self) -> int:

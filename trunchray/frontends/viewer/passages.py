@@ -88,8 +88,18 @@ def _step(step: Mapping[str, Any]) -> Iterator[Passage]:
                 yield Passage("call", call["toolName"], _arguments(call["arguments"]))
         case "tool":
             yield Passage("result", step["name"], as_text(step["output"].get("value")))
+        case "observed":
+            yield from _observed(step["output"])
         case _:
             yield Passage("limit", step["name"], as_text(step["input"]))
+
+
+def _observed(record: Mapping[str, Any]) -> Iterator[Passage]:
+    """A step of a Python task: what went in, and what came out or went wrong."""
+    name = record.get("name") or record["kind"]
+    if "input" in record:
+        yield Passage("call", name, as_text(record["input"]))
+    yield Passage("result", name, as_text(record.get("error", record.get("output", ""))))
 
 
 def _arguments(raw: str) -> str:
