@@ -1,0 +1,52 @@
+"""A JSON object in what a model, or a step of a workflow, says: that object and nothing beside it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from pydantic import JsonValue
+
+_FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+
+
+def read_object(text: str) -> dict[str, JsonValue]:
+    """The object that the text is, be it inside one Markdown fence (``` or ```json) and with blanks around it.
+
+    Nothing is looked for inside of prose: what comes with other words is refused, because which of them counts would
+    be a guess.
+
+    Raises:
+        ValueError: it is something else, names a key twice, or holds a number that JSON cannot carry (NaN, infinity).
+    """
+    text = text.strip()
+    fenced = _FENCE.fullmatch(text)
+    try:
+        value = json.loads(fenced[1] if fenced else text, parse_constant=_refused, object_pairs_hook=_distinct)
+        json.dumps(value, allow_nan=False)  # 1e999 is read as infinity
+    except RecursionError as e:
+        raise ValueError("nested too deeply") from e
+    except json.JSONDecodeError as e:
+        raise ValueError(f"not JSON and nothing else: {_cut(text)}") from e
+    if not isinstance(value, dict):
+        raise ValueError(f"not a JSON object: {_cut(text)}")
+    return value
+
+
+def _cut(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON number")
+
+
+def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} stands there twice")
+        found[key] = value
+    return found
