@@ -1,0 +1,178 @@
+"""What a check makes of a judge's decision, or of the answer of whoever is asked where the judge is unsure."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from pydantic import JsonValue
+
+from trunchray.core.check_result import CheckResult
+from trunchray.core.decisions import NO, YES, Decision, QuestionType, Thresholds
+from trunchray.core.excerpt import excerpt
+
+TIE = 1e-9
+"""How much less likely than the likeliest the option may be that the judge itself says it picks."""
+
+QUOTES = ('""', "''", "``", "“”", "‘’", "«»")
+"""Pairs that may stand around an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a check makes of each answer to its question.
+
+    `answers` are as in `Question`; for each of them `worth` has the check's value, from 0 to 1. `passing` are those
+    that pass. `bars` has any of `yes`, `no` and `sure` where the check has its own in place of the judge's.
+    """
+
+    type: QuestionType
+    answers: Mapping[str, str | None]
+    worth: Mapping[str, float]
+    passing: frozenset[str]
+    bars: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    def thresholds(self, usual: Thresholds) -> Thresholds:
+        """The bars in force where a judge has `usual`.
+
+        Raises:
+            UsageError: the two together are none: `no` is above `yes`.
+        """
+        return replace(usual, **self.bars)
+
+    def to_json(self) -> JsonValue:
+        """All of it; answers are listed, because of some the order counts."""
+        answers: list[JsonValue] = [[name, meaning, self.worth[name]] for name, meaning in self.answers.items()]
+        passing: list[JsonValue] = [*sorted(self.passing)]
+        return {"type": self.type, "answers": answers, "passing": passing, "bars": {**self.bars}}
+
+
+def yes_no(bars: Mapping[str, float] | None = None) -> Rule:
+    """Yes is right. `bars` may have `yes` and `no`."""
+    return Rule("boolean", {YES: None, NO: None}, {YES: 1.0, NO: 0.0}, frozenset({YES}), bars or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A check as a judge decides it."""
+
+    result: CheckResult
+    picked: str | None = None
+    """The answer that the decision comes to; None when it is unsure between yes and no, or contradicts itself."""
+    unsure: bool = False
+    """The decision is within the bars, so that somebody else may be asked."""
+
+
+def judged(rule: Rule, decision: Decision, usual: Thresholds) -> Judged:
+    """The verdict of a decision about the rule's question, where the judge's bars are `usual`.
+
+    The value is what the answer is worth, whether or not it is sure enough: of yes and no the probability of yes.
+
+    Raises:
+        UsageError: the check's own bars and the judge's do not go together.
+    """
+    bars = rule.thresholds(usual)
+    return _of_yes_no(decision, bars) if rule.type == "boolean" else _of_pick(rule, decision, bars.sure)
+
+
+def _of_yes_no(decision: Decision, bars: Thresholds) -> Judged:
+    p = decision.probabilities[YES]
+    if p >= bars.yes:  # before `no`, so that equal bars leave nothing between them
+        return Judged(_result(decision, passed=True, value=p), YES)
+    if p <= bars.no:
+        return Judged(_result(decision, value=p, explanation=f"answered 'no' (p={p:.2f} of yes)"), NO)
+    return Judged(_result(decision, value=p, explanation=_unsure(p)), unsure=True)
+
+
+def _of_pick(rule: Rule, decision: Decision, sure: float) -> Judged:
+    picked, top = likeliest(decision)
+    p = decision.probabilities[top]
+    if picked is None:
+        chosen = decision.choice or ""
+        odds = f"{chosen!r} (p={decision.probabilities.get(chosen, 0):.2f}) though {top!r} (p={p:.2f}) is likelier"
+        return Judged(_result(decision, value=0.0, explanation=f"inconsistent decision: chose {odds}"))
+    value = rule.worth[picked]
+    if p < sure:
+        return Judged(_result(decision, value=value, explanation=_unsure(p)), picked, unsure=True)
+    if picked in rule.passing:
+        return Judged(_result(decision, passed=True, value=value), picked)
+    return Judged(_result(decision, value=value, explanation=f"answered {picked!r} (p={p:.2f})"), picked)
+
+
+def likeliest(decision: Decision) -> tuple[str | None, str]:
+    """The answer that is picked, and the likeliest, of equally likely ones the first.
+
+    They are the same, but that a tie is decided by the judge's own choice. That is None when it is likelier to be
+    wrong: a decision that contradicts itself picks nothing.
+    """
+    found = decision.probabilities
+    top = max(found, key=lambda answer: found[answer])
+    if decision.choice in (None, top):
+        return top, top
+    tied = found.get(decision.choice, 0.0) >= found[top] - TIE
+    return (decision.choice if tied else None), top
+
+
+def _unsure(p: float) -> str:
+    return f"unsure (p={p:.2f})"
+
+
+def _result(decision: Decision, *, value: float, passed: bool = False, explanation: str | None = None) -> CheckResult:
+    return CheckResult(
+        passed=passed,
+        value=value,
+        explanation=explanation,
+        probabilities=dict(decision.probabilities),
+        confidence=max(decision.probabilities.values()),
+    )
+
+
+def answered(rule: Rule, first: CheckResult, reply: str) -> CheckResult:
+    """The verdict of another's reply to the question, about which the judge's `first` verdict was unsure.
+
+    The judge's probabilities stay. A reply that is not exactly one of the answers fails.
+    """
+    answer = absorbed(reply, rule.answers)
+    if answer is None:
+        space = ", ".join(map(repr, rule.answers))
+        return unanswered(first, f"replied {excerpt(reply, 80)!r}, which is not exactly one of {excerpt(space, 200)}")
+    passed = answer in rule.passing
+    explanation = None if passed else f"answered {answer!r} when asked again"
+    found = {"passed": passed, "value": rule.worth[answer], "explanation": explanation, "escalated": True}
+    return first.model_copy(update=found)
+
+
+def unanswered(first: CheckResult, reason: str) -> CheckResult:
+    """The verdict when nobody else's answer came of it. Only the judge's probabilities stay."""
+    found = {"passed": False, "value": 0.0, "explanation": f"escalation: {reason}", "escalated": True}
+    return first.model_copy(update=found)
+
+
+def absorbed(reply: str, answers: Iterable[str]) -> str | None:
+    """The one answer that a reply is: in any case, with blanks, one pair of quotes or one full stop around it.
+
+    Never looks inside of prose. None when it is none of the answers, or could be several.
+    """
+    normal = [(answer, _normal(answer)) for answer in answers]
+    said = _normal(reply)
+    for form in dict.fromkeys((said, _bare(said))):  # as it is first: an answer may have its own full stop
+        if found := [answer for answer, known in normal if known == form]:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip().casefold()
+
+
+def _bare(text: str) -> str:
+    """Without one full stop at the end and one pair of quotes, whichever is outside."""
+    shorter = text.removesuffix(".")
+    unquoted = _unquoted(shorter)
+    return unquoted if shorter != text else unquoted.removesuffix(".")
+
+
+def _unquoted(text: str) -> str:
+    quoted = len(text) > 1 and text[0] + text[-1] in QUOTES
+    return text[1:-1] if quoted else text
