@@ -2,6 +2,8 @@
 
 TrunchrayError
 ├── UsageError            the caller asked for something impossible              exit 2
+│   └── SpecError         … a file holds no Python evaluation                    exit 2
+├── EvalFailure           a Python evaluation ran and does not pass its gate     exit 1
 ├── AuthoringError        the author's repository is not a valid benchmark       exit 2
 ├── ReleaseError          a stored release is missing, damaged or not a release  exit 2
 ├── StoreError            the store refused or lost something                    exit 3
@@ -20,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 Boundary = Literal["provider", "tool", "evaluator", "sandbox", "harness", "store"]
 
@@ -35,6 +37,25 @@ class UsageError(TrunchrayError):
     """The caller asked for something impossible; the message says what to do instead."""
 
     exit_code = 2
+
+
+class SpecError(UsageError):
+    """A file does not give the spec of a Python evaluation; `code` is a stable word for why."""
+
+    def __init__(self, message: str, *, code: Literal["EVAL_NOT_FOUND", "EVAL_IMPORT", "EVAL_NO_SPEC"]) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class EvalFailure(TrunchrayError):
+    """A Python evaluation ran, and broke limits; the message names each of them with its cases."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, report: Any = None) -> None:
+        super().__init__(message)
+        self.report = report
+        """The `EvaluationReport`, with every result."""
 
 
 @dataclass(frozen=True, order=True)

@@ -12,7 +12,7 @@ from trunchray.core.frozen import Frozen
 class CheckResult(Frozen):
     """A check that could not be done is one that failed, and says so in its explanation."""
 
-    passed: bool = Field(alias="pass")
+    passed: bool = Field(validation_alias="pass", serialization_alias="pass")
     value: float = Field(ge=0, le=1)
     explanation: str | None = None
     probabilities: dict[str, float] | None = None

@@ -1,0 +1,52 @@
+"""What an evaluation found, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from trunchray.core.changes import Changes
+from trunchray.core.evaluation_markdown import (
+    HEADERS,
+    NAME_LENGTH,
+    FailedCheck,
+    cells,
+    changed_lines,
+    listed,
+    verdict,
+)
+from trunchray.core.excerpt import excerpt
+from trunchray.core.scorer_report import ScorerReport
+
+
+def evaluation_text(
+    name: str, scorers: Mapping[str, ScorerReport], failed: Sequence[FailedCheck], changes: Changes
+) -> str:
+    """The verdict, a line for each check with `!` at what is broken, then what failed and what changed."""
+    rows = [(_line(check), *(f"{'!' * bad}{cell}" for cell, bad in cells(report))) for check, report in scorers.items()]
+    sections = [f"{_line(name)} {verdict(scorers)}", _aligned([HEADERS, *rows])]
+    if failed:
+        sections.append("failed:\n" + listed(map(_failed, failed), len(failed), "  "))
+    changed = [f"{word}: {' — '.join(map(_line, names))}" for word, *names in changed_lines(changes)]
+    if changed:
+        sections.append("changed:\n" + listed(changed, len(changed), "  "))
+    return "\n".join(sections) + "\n"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """The first column to the left, figures to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        f"  {row[0]:<{widths[0]}}"
+        + "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
+        for row in rows
+    )
+
+
+def _failed(failed: FailedCheck) -> str:
+    must = " (must pass)" if failed.must else ""
+    reason = f": {_line(failed.reason, 200)}" if failed.reason else ""
+    return f"{_line(failed.check)} — {_line(failed.case)}{must}{reason}"
+
+
+def _line(text: str, most: int = NAME_LENGTH) -> str:
+    return excerpt(" ".join(text.split()), most)

@@ -1,0 +1,54 @@
+"""All attempts at a case as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+
+from trunchray.core.check_result import CheckResult
+
+
+def fold(attempts: Sequence[Mapping[str, CheckResult]]) -> dict[str, CheckResult]:
+    """What each check says of all attempts together, which is the mean; it passes when it passes every attempt.
+
+    Checks come in the order in which the attempts first name them. One that an attempt lacks has failed that attempt.
+    """
+    names = dict.fromkeys(name for attempt in attempts for name in attempt)
+    return {name: _folded([_result(name, number, each) for number, each in enumerate(attempts, 1)]) for name in names}
+
+
+def _result(name: str, number: int, attempt: Mapping[str, CheckResult]) -> CheckResult:
+    return attempt.get(name) or CheckResult.failed(f"attempt {number} has no result")
+
+
+def _folded(results: Sequence[CheckResult]) -> CheckResult:
+    if len(results) == 1:
+        return results[0]
+    confidences = [result.confidence for result in results if result.confidence is not None]
+    return CheckResult(
+        passed=all(result.passed for result in results),
+        value=_mean([result.value for result in results]),
+        explanation=_explanation(results),
+        probabilities=_probabilities([result.probabilities for result in results if result.probabilities is not None]),
+        confidence=_mean(confidences) if confidences else None,
+        escalated=any(result.escalated for result in results),
+    )
+
+
+def _explanation(results: Sequence[CheckResult]) -> str | None:
+    """That of the first attempt that failed; where none did, the first there is."""
+    failed = next((result for result in results if not result.passed), None)
+    return (
+        failed.explanation if failed else next((result.explanation for result in results if result.explanation), None)
+    )
+
+
+def _probabilities(found: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
+    """The mean of each answer's; of attempts without any, none is asked for."""
+    answers = dict.fromkeys(answer for each in found for answer in each)
+    return {answer: _mean([each.get(answer, 0.0) for each in found]) for answer in answers} if found else None
+
+
+def _mean(values: Sequence[float]) -> float:
+    """Rounded once, so that no order of the values gives another mean."""
+    return fsum(values) / len(values)
