@@ -97,7 +97,9 @@ def test_files_that_cannot_be_had(store: Store, tmp_path: Path):
         read_run_config(f"{store.uri}/run.yaml")
     with pytest.raises(UsageError, match=r"^cannot read the recorded outputs '.*r\.jsonl': No such file or directory$"):
         read_file(f"{store.uri}/r.jsonl", what="the recorded outputs")
-    with pytest.raises(UsageError, match=r"^cannot read 's3://bucket': it names no file in a folder; give a URI"):
+    with pytest.raises(
+        UsageError, match=r"^cannot open 's3://bucket': it names no file in a folder; give a path, or a URI"
+    ):
         read_file("s3://bucket")
     with pytest.raises(UsageError, match=r"^cannot open 'nope://a': .*; give a path or a URI such as s3://"):
         read_file("nope://a/run.yaml")

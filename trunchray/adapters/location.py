@@ -64,7 +64,19 @@ def _local(path: str, most: int | None) -> bytes:
 
 
 def _object(uri: str) -> bytes:
-    folder, _, name = uri.rpartition("/")
-    if not name or folder.endswith("/"):
-        raise UsageError(f"cannot read {uri!r}: it names no file in a folder; give a URI such as s3://bucket/run.yaml")
-    return Store(folder).read(name)
+    store, name = opened(uri)
+    return store.read(name)
+
+
+def opened(location: str) -> tuple[Store, str]:
+    """The folder that a file is in, there or not, and the file's name.
+
+    Raises:
+        UsageError: the location can be no file's, or there is no such kind of store.
+    """
+    folder, _, name = absolute(location).rpartition("/")
+    if not location or not name or location.endswith("/") or (is_uri(location) and folder.endswith("/")):
+        raise UsageError(
+            f"cannot open {location!r}: it names no file in a folder; give a path, or a URI such as s3://bucket/run.yaml"
+        )
+    return Store(folder or "/"), name

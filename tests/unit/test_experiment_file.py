@@ -1,0 +1,181 @@
+"""Experiments in files: what is compared with, what is saved, what is refused before anything runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.evaluations import concluded, experiment
+from trunchray.errors import StoreError, UsageError
+from trunchray.frontends.evaluation.experiment_file import location_of, read_about, read_compared, write_experiment
+
+SAVED = experiment({"a": "p", "b": "f"})
+
+
+@pytest.fixture(params=["path", "file://", "memory://"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A folder of every kind that needs no server."""
+    return {"path": str(tmp_path), "file://": f"file://{tmp_path}", "memory://": f"memory://{tmp_path}"}[request.param]
+
+
+def refusal(compare: Any, name: str = "e") -> str:
+    with pytest.raises(UsageError) as refused:
+        read_compared(compare, name)
+    return str(refused.value)
+
+
+def test_what_was_saved_is_compared_with(place: str):
+    """Wherever files are kept; folders are made as they are needed."""
+    write_experiment(f"{place}/evals/e.json", SAVED)
+    assert read_compared(f"{place}/evals/e.json", "e") == SAVED
+
+
+def test_the_same_path_is_read_first_and_then_replaced(tmp_path: Path):
+    """What was compared with stays what it was."""
+    path = tmp_path / "e.json"
+    write_experiment(str(path), SAVED)
+    before = read_compared(path, "e")
+    after = concluded({"a": "f", "b": "f"}, compare=before)
+    write_experiment(str(path), after.experiment)
+    assert [each.case for each in after.flips.broke] == ["a"]
+    assert read_compared(path, "e") == after.experiment != before
+
+
+def test_the_file_is_what_the_experiment_says(tmp_path: Path):
+    """Its bytes, and beside it nothing that was needed to write it whole."""
+    write_experiment(str(tmp_path / "e.json"), SAVED)
+    assert [path.name for path in tmp_path.iterdir()] == ["e.json"]
+    assert (tmp_path / "e.json").read_bytes() == SAVED.to_bytes()
+
+
+@pytest.mark.parametrize("name", ["e.json", "no/such/folder/e.json"])
+def test_a_missing_file_means_no_drops(place: str, name: str):
+    """The first run has nothing to be compared with."""
+    assert read_compared(f"{place}/{name}", "e") is None
+
+
+def test_nothing_to_compare_with():
+    """`compare` may be left out."""
+    assert read_compared(None, "e") is None
+
+
+def test_an_experiment_is_compared_with_as_it_is():
+    """`compare=before.experiment`, with no file; or its JSON."""
+    assert read_compared(SAVED, "e") is SAVED
+    assert read_compared(SAVED.to_json(), "e") == SAVED
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("", "it is no JSON: Expecting value"),
+        ("{", "it is no JSON: Expecting property name"),
+        ("[" * 100_000, "it is no JSON: "),
+        ("\xff", "it is no JSON: "),
+        ("null", "None is no experiment"),
+        ("[]", "[] is no experiment"),
+        ('{"format": 1, "name": "e", "cases": {}}', "it has format 1, and only format 2 can be read"),
+        ('{"name": "e", "cases": {}}', "it names no format"),
+        ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": NaN}}}}', "it is no JSON: "),
+        ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": 1e999}}}}', "it is no JSON: "),
+        ('{"format": 2, "name": "e", "cases": {"a": {}, "a": {}}}', "it is no JSON: the key 'a' stands in it twice"),
+        ('{"format": 2, "name": "e", "cases": {"a": {"S": {}}}}', "cases.a.S.pass: Field required"),
+    ],
+)
+def test_what_is_no_experiment_is_refused(tmp_path: Path, content: str, why: str):
+    """With the file, why, and the next step."""
+    path = tmp_path / "e.json"
+    path.write_bytes(content.encode("latin-1"))
+    said = refusal(path)
+    assert said.startswith(f"compare {str(path)!r}: {why}")
+    assert said.endswith("or leave `compare` out")
+
+
+def test_an_experiment_of_another_evaluation_is_refused(tmp_path: Path):
+    """Their cases have nothing to do with each other."""
+    path = tmp_path / "e.json"
+    write_experiment(str(path), SAVED)
+    assert refusal(path, "other").startswith(f"compare {str(path)!r}: it is of the evaluation 'e', not of 'other'; ")
+    assert refusal(SAVED, "other").startswith("compare: it is of the evaluation 'e', not of 'other'; ")
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path):
+    """A folder is no file, and that is no reason to skip drops."""
+    said = refusal(tmp_path)
+    assert said.startswith(f"compare {str(tmp_path)!r}: cannot be read: ")
+    assert said.endswith("name another file, or leave `compare` out")
+
+
+@pytest.mark.parametrize(
+    ("compare", "why"),
+    [
+        (3, "compare: 3 is no experiment; give a file, or the `.experiment` of a report"),
+        (b"e.json", "compare: b'e.json' is no experiment"),
+        ({"cases": {}}, "compare: it names no format"),
+        ("", "compare: cannot open ''"),
+        ("evals/", "compare: cannot open 'evals/': it names no file in a folder"),
+        ("s3://bucket", "compare: cannot open 's3://bucket': it names no file in a folder"),
+        ("nowhere://x/e.json", "compare: cannot open 'nowhere://x'"),
+        ("a\0b", "compare: 'a\\x00b' is no path"),
+    ],
+)
+def test_what_names_no_experiment_is_refused(compare: object, why: str):
+    """Before anything runs."""
+    assert refusal(compare).startswith(why)
+
+
+def test_a_report_is_no_experiment():
+    """But it has one."""
+    assert "give a file, or the `.experiment` of a report" in refusal(concluded({"a": "p"}))
+
+
+@pytest.mark.parametrize(
+    ("save", "why"),
+    [
+        (3, "save: 3 is no file; give a path or a URI such as s3://bucket/e.json"),
+        (b"x", "save: b'x' is no file"),
+        ("", "save: cannot open ''"),
+        ("evals/", "save: cannot open 'evals/': it names no file in a folder"),
+        ("s3://bucket", "save: cannot open 's3://bucket': it names no file in a folder"),
+        ("nowhere://x/e.json", "save: cannot open 'nowhere://x'"),
+    ],
+)
+def test_what_can_be_no_file_is_refused_before_anything_runs(save: object, why: str):
+    """Results that are paid for must not be lost over a typing error."""
+    with pytest.raises(UsageError) as refused:
+        location_of(save)
+    assert str(refused.value).startswith(why)
+
+
+def test_a_folder_is_refused_as_the_file_to_save(tmp_path: Path):
+    """It would be found out after the run."""
+    with pytest.raises(UsageError, match="is a folder; name a file in it"):
+        location_of(tmp_path)
+
+
+def test_where_to_save_is_kept_as_it_was_given(tmp_path: Path):
+    """Paths become text."""
+    assert location_of(tmp_path / "e.json") == str(tmp_path / "e.json")
+    assert location_of("s3://bucket/e.json") == "s3://bucket/e.json"
+
+
+def test_a_file_that_cannot_be_written_is_an_error_of_the_store(tmp_path: Path):
+    """The same command can try again."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError):
+        write_experiment(str(tmp_path / "file" / "e.json"), SAVED)
+
+
+def test_about_is_anything_json_can_hold():
+    """Tuples become lists; nothing said is None."""
+    assert read_about({"model": "m", "tools": ("a", "b")}) == {"model": "m", "tools": ["a", "b"]}
+    assert read_about(None) is None
+
+
+@pytest.mark.parametrize("about", [{"f": print}, {"t": float("nan")}, ["m"], "m", 3])
+def test_about_that_json_cannot_hold_is_refused(about: Any):
+    """Before anything runs, because it would be found out when it is saved."""
+    with pytest.raises(UsageError, match=r"^about: .*; give "):
+        read_about(about)

@@ -1,0 +1,126 @@
+"""Experiments in files, wherever those are: a path, or the URI of an object."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+from trunchray.adapters.location import opened
+from trunchray.adapters.store import Store
+from trunchray.core.excerpt import excerpt
+from trunchray.core.experiment import Experiment
+from trunchray.core.plain import plain
+from trunchray.errors import StoreError, UsageError
+
+Comparable = str | os.PathLike[str] | Experiment | Mapping[str, object]
+"""A file, an experiment of this process, or one as it is written."""
+
+
+def read_compared(compare: Comparable | None, name: str) -> Experiment | None:
+    """What an evaluation of that name is compared with; None when it says nothing, or names a file that is not there.
+
+    Raises:
+        UsageError: it cannot be read, is no experiment of format 2, or is one of another evaluation.
+    """
+    if compare is None:
+        return None
+    where, found = _experiment(compare)
+    if found is not None and found.name != name:
+        raise UsageError(
+            f"{where}: it is of the evaluation {excerpt(found.name, 80)!r}, not of {excerpt(name, 80)!r}; compare with "
+            "an experiment of the same name, or leave `compare` out"
+        )
+    return found
+
+
+def read_about(about: Mapping[str, object] | None) -> dict[str, JsonValue] | None:
+    """What the author says of an evaluation, as JSON; None when that is nothing.
+
+    Raises:
+        UsageError: it is no mapping, or has no JSON form.
+    """
+    if about is None:
+        return None
+    try:
+        found = plain(about)
+    except ValueError as e:
+        raise UsageError(f"about: {e}; give what JSON can hold") from e
+    if not isinstance(found, dict):
+        raise UsageError(f'about: {excerpt(repr(about), 60)} is no JSON object; give for example {{"model": "gpt-x"}}')
+    return found
+
+
+def location_of(save: object) -> str:
+    """Where an experiment is to be written.
+
+    Raises:
+        UsageError: it is no path and no URI, or names no file, or there is no such kind of store.
+    """
+    if not isinstance(save, str | os.PathLike) or not isinstance(location := os.fspath(save), str):
+        raise UsageError(f"save: {excerpt(repr(save), 60)} is no file; give a path or a URI such as s3://bucket/e.json")
+    store, name = _opened("save", location)
+    if store.folder is not None and (store.folder / name).is_dir():
+        raise UsageError(f"save: {location!r} is a folder; name a file in it")
+    return location
+
+
+def write_experiment(location: str, experiment: Experiment) -> None:
+    """Put it in place of whatever is there; readers see the old file or the new one, never half of one.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    store, name = _opened("save", location)
+    store.write(name, experiment.to_bytes())
+
+
+def _experiment(compare: Comparable) -> tuple[str, Experiment | None]:
+    """And where it is from, as messages say it."""
+    match compare:
+        case Experiment():
+            return "compare", compare
+        case Mapping():
+            return "compare", Experiment.parse(compare, "compare")
+        case str() | os.PathLike():
+            location = os.fspath(compare)
+            where = f"compare {excerpt(location, 200)!r}"
+            return where, _read(location, where)
+        case _:
+            raise UsageError(
+                f"compare: {excerpt(repr(compare), 60)} is no experiment; give a file, or the `.experiment` of a report"
+            )
+
+
+def _read(location: str, where: str) -> Experiment | None:
+    store, name = _opened("compare", location)
+    try:
+        content = store.read(name)
+    except FileNotFoundError:
+        return None
+    except StoreError as e:
+        raise UsageError(f"{where}: cannot be read: {e}; name another file, or leave `compare` out") from e
+    try:
+        return Experiment.parse(json.loads(content, object_pairs_hook=_unique), where)
+    except (ValueError, RecursionError) as e:
+        raise UsageError(f"{where}: it is no JSON: {e}; mend it, or leave `compare` out") from e
+
+
+def _opened(key: str, location: str) -> tuple[Store, str]:
+    try:
+        return opened(location)
+    except UsageError as e:
+        raise UsageError(f"{key}: {e}") from e
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys are all different: of two results for one case, nobody knows which counts."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {excerpt(twice, 80)!r} stands in it twice")
+    return found
