@@ -19,12 +19,20 @@ def read_object(text: str) -> dict[str, JsonValue]:
     be a guess.
 
     Raises:
+        ValueError: as `parse_object`.
+    """
+    fenced = _FENCE.fullmatch(text.strip())
+    return parse_object(fenced[1] if fenced else text)
+
+
+def parse_object(text: str) -> dict[str, JsonValue]:
+    """The object that the text is.
+
+    Raises:
         ValueError: it is something else, names a key twice, or holds a number that JSON cannot carry (NaN, infinity).
     """
-    text = text.strip()
-    fenced = _FENCE.fullmatch(text)
     try:
-        value = json.loads(fenced[1] if fenced else text, parse_constant=_refused, object_pairs_hook=_distinct)
+        value = json.loads(text, parse_constant=_refused, object_pairs_hook=_distinct)
         json.dumps(value, allow_nan=False)  # 1e999 is read as infinity
     except RecursionError as e:
         raise ValueError("nested too deeply") from e

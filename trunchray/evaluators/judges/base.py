@@ -16,13 +16,21 @@ class Judge(Protocol):
     thresholds: Thresholds
     escalate: Any
     """An agent, anything with `send(prompt)`, that is asked where the judge is unsure; None: nobody is."""
+    timeout: float
+    """Seconds that one `send` of it may take, as may one question of the judge's own."""
 
     async def invoke(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
-        """One decision for each question, in their order, or why there is none. Never raises but for cancellation."""
+        """One decision for each question, in their order, or why there is none. Raises nothing else but cancellation.
+
+        All questions are about the same state and are asked at once; without any, nobody is asked.
+
+        Raises:
+            UsageError: what is asked are no questions (see `check_questions`); nobody was asked.
+        """
         ...
 
     async def close(self) -> None:
-        """Give back what it holds."""
+        """Give back what it holds; it may be asked again afterwards."""
         ...
 
     @property

@@ -1,0 +1,133 @@
+"""A decision model over HTTP ("System One", such as Jev): a state and typed questions in, typed answers out.
+
+It is no language model, so it does not speak OpenAI's protocol. The body of a request is `{model, state, questions:
+{id: question}}`, that of an answer `{answers: {id: answer}}`; what else stands in an answer is passed over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+from yarl import URL
+
+from trunchray.adapters.models import json_text
+from trunchray.adapters.models.base import ModelReply, ModelRequest
+from trunchray.adapters.models.http import Answer, Http, host_of
+from trunchray.adapters.models.keys import Key, hint
+from trunchray.adapters.models.proxy import proxy_for
+from trunchray.adapters.models.redaction import Redaction
+from trunchray.adapters.models.refusal import read_refusal
+from trunchray.adapters.models.retry import complete_with_retries
+from trunchray.core.agent import Pacing
+from trunchray.core.decision_reply import read_decisions
+from trunchray.core.decisions import Decision, Fallback, FallbackReason, Question
+from trunchray.core.json_object import parse_object
+from trunchray.errors import ProviderError
+
+RETRIES = 2
+LONGEST_WAIT = 60.0
+"""Seconds; a `Retry-After` that names more is not waited for."""
+
+_HTTP = "http_"
+_REASONS: Mapping[str, FallbackReason] = {"timeout": "timeout", "connection": "network"}
+
+
+class Waits(NamedTuple):
+    """How time passes between tries: `clock` counts seconds, `uniform(a, b)` draws the jitter."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    uniform: Callable[[float, float], float] = random.uniform
+
+
+class SystemOneClient:
+    """One decision model behind one address. Connects on the first call, in the event loop of that call.
+
+    `timeout` bounds one request until its answer is read, in seconds. 408, 429, 5xx and broken connections are tried
+    twice more; a request that timed out is not. The key is sent to `url` and nowhere else, and replaced in every
+    message. `wall_clock` (Unix time) reads a Retry-After that is a date.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        model: str,
+        key: Key,
+        *,
+        timeout: float,
+        waits: Waits | None = None,
+        wall_clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._url, self._model, self._key = URL(url), model, key
+        self._host = host_of(self._url)
+        proxy = proxy_for(url)
+        self._redaction = Redaction([key.text], [proxy] if proxy else [])
+        deadline = (RETRIES + 1) * timeout + RETRIES * (LONGEST_WAIT + 1)
+        self._pacing = Pacing(timeout=timeout, max_retries=RETRIES, deadline=deadline)
+        self._http = Http(self._pacing, self._redaction)
+        self._waits, self._wall_clock = waits or Waits(), wall_clock
+
+    async def decide(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
+        """One request about all questions; one decision for each, in their order, or why there is none."""
+        body = {"model": self._model, "state": state, "questions": {each.id: each.to_wire() for each in questions}}
+        content = json_text.dump(body).decode()
+        request = ModelRequest(({"role": "user", "content": content},), max_output_tokens=1, case_id="judge")
+        clock, sleep, uniform = self._waits
+        began = clock()
+        try:
+            done = await complete_with_retries(self, request, self._pacing, clock=clock, sleep=sleep, uniform=uniform)
+            return self._read(questions, done.reply.text)
+        except ProviderError as e:
+            return self._failed(e, clock() - began)
+
+    async def complete(self, request: ModelRequest) -> ModelReply:
+        """One try: the request's only message is the body that is sent, the reply's text the body that comes back.
+
+        Raises:
+            ProviderError: timeout, connection, response_too_large, or `http_<status>`.
+        """
+        headers = {"Authorization": f"Bearer {self._key.text}"}
+        try:
+            answer = await self._http.send("POST", self._url, request.messages[0]["content"].encode(), headers)
+        except ProviderError as e:
+            raise ProviderError(str(e), type=e.type, retryable=e.type == "connection" and e.retryable) from e
+        if not 200 <= answer.status < 300:
+            raise self._refused(answer)
+        return ModelReply(answer.body.decode("utf-8", "replace"))
+
+    async def close(self) -> None:
+        """Close every connection; may be called more than once."""
+        await self._http.close()
+
+    def _refused(self, answer: Answer) -> ProviderError:
+        refusal = read_refusal(*answer, self._redaction.message, now=self._wall_clock())
+        after = refusal.retry_after
+        return ProviderError(
+            str(refusal.error(self._host, hint(self._key))),
+            type=f"{_HTTP}{answer.status}",
+            retryable=answer.status in (408, 429) or answer.status >= 500,
+            retry_after=after if after is not None and after <= LONGEST_WAIT else None,
+        )
+
+    def _read(self, questions: Sequence[Question], body: str) -> tuple[Decision, ...] | Fallback:
+        try:
+            answers = parse_object(body).get("answers")
+            if not isinstance(answers, dict):
+                raise ValueError("the answer holds no object `answers`")
+        except ValueError as e:
+            return self._unreadable(str(e))
+        found = read_decisions(questions, answers)
+        return self._unreadable(found.detail or "") if isinstance(found, Fallback) else found
+
+    def _unreadable(self, detail: str) -> Fallback:
+        return Fallback("parse-error", f"{self._host}: {self._redaction.message(detail)}", backend=self._host)
+
+    def _failed(self, error: ProviderError, seconds: float) -> Fallback:
+        status = int(error.type.removeprefix(_HTTP)) if error.type.startswith(_HTTP) else None
+        reason = "http-error" if status is not None else _REASONS.get(error.type, "parse-error")
+        return Fallback(reason, str(error), http_status=status, backend=self._host, latency_ms=seconds * 1000)
