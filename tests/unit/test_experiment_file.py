@@ -9,7 +9,7 @@ import pytest
 
 from support.evaluations import concluded, experiment
 from trunchray.errors import StoreError, UsageError
-from trunchray.frontends.evaluation.experiment_file import location_of, read_about, read_compared, write_experiment
+from trunchray.frontends.evaluation.experiment_file import check_place, read_experiment, write_experiment
 
 SAVED = experiment({"a": "p", "b": "f"})
 
@@ -22,25 +22,25 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 def refusal(compare: Any, name: str = "e") -> str:
     with pytest.raises(UsageError) as refused:
-        read_compared(compare, name)
+        read_experiment(compare, name=name)
     return str(refused.value)
 
 
 def test_what_was_saved_is_compared_with(place: str):
     """Wherever files are kept; folders are made as they are needed."""
     write_experiment(f"{place}/evals/e.json", SAVED)
-    assert read_compared(f"{place}/evals/e.json", "e") == SAVED
+    assert read_experiment(f"{place}/evals/e.json", name="e") == SAVED
 
 
 def test_the_same_path_is_read_first_and_then_replaced(tmp_path: Path):
     """What was compared with stays what it was."""
     path = tmp_path / "e.json"
     write_experiment(str(path), SAVED)
-    before = read_compared(path, "e")
+    before = read_experiment(path, name="e")
     after = concluded({"a": "f", "b": "f"}, compare=before)
     write_experiment(str(path), after.experiment)
     assert [each.case for each in after.flips.broke] == ["a"]
-    assert read_compared(path, "e") == after.experiment != before
+    assert read_experiment(path, name="e") == after.experiment != before
 
 
 def test_the_file_is_what_the_experiment_says(tmp_path: Path):
@@ -53,18 +53,18 @@ def test_the_file_is_what_the_experiment_says(tmp_path: Path):
 @pytest.mark.parametrize("name", ["e.json", "no/such/folder/e.json"])
 def test_a_missing_file_means_no_drops(place: str, name: str):
     """The first run has nothing to be compared with."""
-    assert read_compared(f"{place}/{name}", "e") is None
+    assert read_experiment(f"{place}/{name}", name="e") is None
 
 
 def test_nothing_to_compare_with():
     """`compare` may be left out."""
-    assert read_compared(None, "e") is None
+    assert read_experiment(None, name="e") is None
 
 
 def test_an_experiment_is_compared_with_as_it_is():
     """`compare=before.experiment`, with no file; or its JSON."""
-    assert read_compared(SAVED, "e") is SAVED
-    assert read_compared(SAVED.to_json(), "e") == SAVED
+    assert read_experiment(SAVED, name="e") is SAVED
+    assert read_experiment(SAVED.to_json(), name="e") == SAVED
 
 
 @pytest.mark.parametrize(
@@ -145,20 +145,21 @@ def test_a_report_is_no_experiment():
 def test_what_can_be_no_file_is_refused_before_anything_runs(save: object, why: str):
     """Results that are paid for must not be lost over a typing error."""
     with pytest.raises(UsageError) as refused:
-        location_of(save)
+        check_place(save)
     assert str(refused.value).startswith(why)
 
 
 def test_a_folder_is_refused_as_the_file_to_save(tmp_path: Path):
     """It would be found out after the run."""
     with pytest.raises(UsageError, match="is a folder; name a file in it"):
-        location_of(tmp_path)
+        check_place(tmp_path)
 
 
-def test_where_to_save_is_kept_as_it_was_given(tmp_path: Path):
-    """Paths become text."""
-    assert location_of(tmp_path / "e.json") == str(tmp_path / "e.json")
-    assert location_of("s3://bucket/e.json") == "s3://bucket/e.json"
+def test_any_other_place_will_do(place: str):
+    """Folders need not be there yet."""
+    check_place(f"{place}/new/e.json")
+    check_place(Path("e.json"))
+    check_place("s3://bucket/e.json")
 
 
 def test_a_file_that_cannot_be_written_is_an_error_of_the_store(tmp_path: Path):
@@ -166,16 +167,3 @@ def test_a_file_that_cannot_be_written_is_an_error_of_the_store(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StoreError):
         write_experiment(str(tmp_path / "file" / "e.json"), SAVED)
-
-
-def test_about_is_anything_json_can_hold():
-    """Tuples become lists; nothing said is None."""
-    assert read_about({"model": "m", "tools": ("a", "b")}) == {"model": "m", "tools": ["a", "b"]}
-    assert read_about(None) is None
-
-
-@pytest.mark.parametrize("about", [{"f": print}, {"t": float("nan")}, ["m"], "m", 3])
-def test_about_that_json_cannot_hold_is_refused(about: Any):
-    """Before anything runs, because it would be found out when it is saved."""
-    with pytest.raises(UsageError, match=r"^about: .*; give "):
-        read_about(about)

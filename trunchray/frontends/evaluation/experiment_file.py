@@ -7,20 +7,17 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import JsonValue
-
 from trunchray.adapters.location import opened
 from trunchray.adapters.store import Store
 from trunchray.core.excerpt import excerpt
 from trunchray.core.experiment import Experiment
-from trunchray.core.plain import plain
 from trunchray.errors import StoreError, UsageError
 
 Comparable = str | os.PathLike[str] | Experiment | Mapping[str, object]
 """A file, an experiment of this process, or one as it is written."""
 
 
-def read_compared(compare: Comparable | None, name: str) -> Experiment | None:
+def read_experiment(compare: Comparable | None, *, name: str) -> Experiment | None:
     """What an evaluation of that name is compared with; None when it says nothing, or names a file that is not there.
 
     Raises:
@@ -37,25 +34,8 @@ def read_compared(compare: Comparable | None, name: str) -> Experiment | None:
     return found
 
 
-def read_about(about: Mapping[str, object] | None) -> dict[str, JsonValue] | None:
-    """What the author says of an evaluation, as JSON; None when that is nothing.
-
-    Raises:
-        UsageError: it is no mapping, or has no JSON form.
-    """
-    if about is None:
-        return None
-    try:
-        found = plain(about)
-    except ValueError as e:
-        raise UsageError(f"about: {e}; give what JSON can hold") from e
-    if not isinstance(found, dict):
-        raise UsageError(f'about: {excerpt(repr(about), 60)} is no JSON object; give for example {{"model": "gpt-x"}}')
-    return found
-
-
-def location_of(save: object) -> str:
-    """Where an experiment is to be written.
+def check_place(save: object) -> None:
+    """Make sure, before anything is paid for, that an experiment can be written to such a place at all.
 
     Raises:
         UsageError: it is no path and no URI, or names no file, or there is no such kind of store.
@@ -65,16 +45,15 @@ def location_of(save: object) -> str:
     store, name = _opened("save", location)
     if store.folder is not None and (store.folder / name).is_dir():
         raise UsageError(f"save: {location!r} is a folder; name a file in it")
-    return location
 
 
-def write_experiment(location: str, experiment: Experiment) -> None:
+def write_experiment(save: str | os.PathLike[str], experiment: Experiment) -> None:
     """Put it in place of whatever is there; readers see the old file or the new one, never half of one.
 
     Raises:
         StoreError: it cannot be written.
     """
-    store, name = _opened("save", location)
+    store, name = _opened("save", os.fspath(save))
     store.write(name, experiment.to_bytes())
 
 
