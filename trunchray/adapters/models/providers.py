@@ -237,20 +237,22 @@ def check_params(model: str, params: Mapping[str, JsonValue]) -> None:
         )
 
 
-def check_headers(model: str, headers: Mapping[str, str]) -> None:
+def check_headers(model: str, headers: Mapping[str, str], *, what: str = "model") -> None:
     """Refuse headers that are a client's own, that hold credentials, or that cannot be sent.
+
+    `what` says what kind of thing `model` names.
 
     Raises:
         UsageError: naming the header, never its value.
     """
     for name, value in headers.items():
         if not re.fullmatch("[A-Za-z0-9-]+", name) or not (value.isascii() and value.isprintable()):
-            raise UsageError(f"model {model!r}: the header {name!r} cannot be sent: use printable ASCII, on one line")
+            raise UsageError(f"{what} {model!r}: the header {name!r} cannot be sent: use printable ASCII, on one line")
         if name.lower() in _OWN_HEADERS:
-            raise UsageError(f"model {model!r}: the header {name!r} is trunchray's own; remove it")
+            raise UsageError(f"{what} {model!r}: the header {name!r} is trunchray's own; remove it")
         if _is_secret(name) or _SECRET_HEADER.search(name.lower()):
             raise UsageError(
-                f"model {model!r}: headers are stored with the run, so {name!r} may not stand there; "
+                f"{what} {model!r}: headers are stored with the run, so {name!r} may not stand there; "
                 "put the key into an environment variable and name it with api_key_env"
             )
 

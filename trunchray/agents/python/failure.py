@@ -1,0 +1,42 @@
+"""Why a run has no output, in words."""
+
+from __future__ import annotations
+
+from trunchray.adapters.models.json_text import well_formed
+
+LONGEST = 1000
+"""Characters of a message that are kept."""
+
+
+class RunFailed(Exception):
+    """A run ended without an output, for a reason that is told in our own words."""
+
+
+def failure_text(error: BaseException) -> str:
+    """`<Type>: <message>`, or our own words alone; well-formed, cut after 1,000 characters.
+
+    A group that holds a single exception is what it holds.
+    """
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    if isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
+        error = error.__cause__  # which no coroutine can raise as it is
+    message = _message(error).strip()
+    if isinstance(error, RunFailed):
+        return cut(message)
+    name = type(error).__name__
+    return cut(f"{name}: {message}" if message else name)
+
+
+def cut(text: str) -> str:
+    """The text, well-formed, no longer than 1,000 characters and a sign that there was more."""
+    whole = well_formed(text)
+    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"
+
+
+def _message(error: BaseException) -> str:
+    """What it says of itself; nothing when it cannot."""
+    try:
+        return str(error)
+    except Exception:
+        return ""
