@@ -7,6 +7,7 @@ import json
 import pickle
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -103,7 +104,7 @@ async def test_a_function_that_does_not_decide(judge: Any, reason: str, said: st
 
 
 async def test_a_judge_that_hangs() -> None:
-    """After its timeout it has not decided, whether it blocks a thread or the event loop is free."""
+    """After its timeout it has not decided, whether it blocks a thread or ignores that it is told to stop."""
     released = threading.Event()
 
     def blocks(_asked: object) -> None:
@@ -112,10 +113,17 @@ async def test_a_judge_that_hangs() -> None:
     async def waits(_asked: object) -> None:
         await asyncio.Event().wait()
 
-    for judge in (blocks, waits):
+    async def insists(_asked: object) -> None:
+        while not released.is_set():
+            with suppress(asyncio.CancelledError):
+                await stopped.wait()
+
+    stopped = asyncio.Event()
+    for judge in (blocks, waits, insists):
         found = await FunctionJudge(judge, timeout=0.01).invoke(STATE, [READY])
-        assert found == Fallback("timeout", "no answer in 0.01 s", backend=judge.__qualname__)
+        assert found == Fallback("timeout", "TimeoutError: no answer in 0.01 s", backend=judge.__qualname__)
     released.set()
+    stopped.set()
 
 
 async def test_a_judge_is_cancelled_with_who_asks() -> None:

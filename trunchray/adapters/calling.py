@@ -6,10 +6,44 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
 from typing import Any
+
+Outcome = tuple[Any, BaseException | None]
+
+_abandoned: set[asyncio.Task[Outcome]] = set()
+"""What was told to stop and has not yet; an event loop alone would not keep it."""
+
+
+async def within(seconds: float, work: Awaitable[Any]) -> Any:
+    """What the work comes to; raises what it raises. It is cancelled after its time, and not waited for any longer.
+
+    Raises:
+        TimeoutError: it took more than so many `seconds`; the message says so.
+    """
+    task = asyncio.create_task(_outcome(work))
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+    finally:
+        if not task.done():
+            _abandoned.add(task)
+            task.add_done_callback(_abandoned.discard)
+            task.cancel()
+    if not task.done():
+        raise TimeoutError(f"no answer in {seconds:g} s")
+    found, error = task.result()
+    if error is not None:
+        raise error
+    return found
+
+
+async def _outcome(work: Awaitable[Any]) -> Outcome:
+    try:
+        return await work, None
+    except (Exception, SystemExit, asyncio.CancelledError) as e:  # SystemExit would end the event loop
+        return None, e
 
 
 async def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -37,9 +71,9 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     The threads of a pool are joined when Python ends: one that hangs would keep the process from ending.
     """
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    ended: asyncio.Future[Outcome] = loop.create_future()
 
-    def tell(outcome: tuple[Any, BaseException | None]) -> None:
+    def tell(outcome: Outcome) -> None:
         if not ended.done():
             ended.set_result(outcome)
 

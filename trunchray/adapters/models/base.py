@@ -48,6 +48,17 @@ class RequestedCall:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyToken:
+    """One token of a reply, and the likeliest tokens in its place with the natural logarithms of their probabilities.
+
+    Providers give a handful of them, likeliest first; the token that was taken need not be among them.
+    """
+
+    text: str
+    likeliest: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelReply:
     """What the provider returned. `usage` has None where the provider was silent."""
 
@@ -57,6 +68,8 @@ class ModelReply:
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     request_id: str | None = None
+    tokens: tuple[ReplyToken, ...] = ()
+    """Those of the text, where log-probabilities were asked for and given; none otherwise."""
 
 
 class ModelClient(Protocol):

@@ -5,6 +5,7 @@ Format: https://platform.openai.com/docs/api-reference/chat, and what compatible
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from trunchray.adapters.models import json_text
-from trunchray.adapters.models.base import ModelReply, ModelRequest, RequestedCall, ToolDefinition
+from trunchray.adapters.models.base import ModelReply, ModelRequest, ReplyToken, RequestedCall, ToolDefinition
 from trunchray.core.trial import FinishReason, Usage
 
 Clean = Callable[[str], str]
@@ -116,6 +117,7 @@ def read_reply(body: Mapping[str, Any], request_id: str | None, clean: Clean) ->
         usage=_usage(body.get("usage")),
         model=clean(model) if isinstance(model, str) else None,
         request_id=clean(identity)[:200] if isinstance(identity, str) else None,
+        tokens=_tokens(choice["logprobs"], clean) if choice.get("logprobs") else (),
     )
 
 
@@ -203,6 +205,26 @@ def _clean_strings(value: JsonValue, clean: Clean) -> JsonValue:
     if isinstance(value, dict):
         return {clean(name): _clean_strings(item, clean) for name, item in value.items()}
     return value
+
+
+def _tokens(raw: object, clean: Clean) -> tuple[ReplyToken, ...]:
+    """The tokens with their log-probabilities; none when any of them is not as it should be."""
+    listed = raw.get("content") if isinstance(raw, dict) else None
+    if not isinstance(listed, list):
+        return ()
+    try:
+        return tuple(ReplyToken(clean(item["token"]), _likeliest(item, clean)) for item in listed)
+    except (KeyError, TypeError, AttributeError, UnicodeError):
+        return ()
+
+
+def _likeliest(item: Mapping[str, Any], clean: Clean) -> tuple[tuple[str, float], ...]:
+    found = [(entry["token"], entry["logprob"]) for entry in item.get("top_logprobs") or ()]
+    return tuple(
+        (clean(token), float(logprob))
+        for token, logprob in found
+        if isinstance(logprob, int | float) and math.isfinite(logprob)
+    )
 
 
 def arguments_text(arguments: JsonValue) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from trunchray.adapters.calling import call
+from trunchray.adapters.calling import call, within
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decision_reply import read_reply
@@ -53,14 +53,10 @@ class FunctionJudge:
         if not questions:
             return ()
         asked: dict[str, JsonValue] = {"state": state, "questions": [question.to_json() for question in questions]}
-        limit = asyncio.timeout(self.timeout)
         try:
-            async with limit:
-                reply = await call(self._function, asked)
+            reply = await within(self.timeout, call(self._function, asked))
             return read_reply(questions, plain(reply))
         except (Exception, SystemExit, asyncio.CancelledError) as e:
-            if limit.expired():
-                return Fallback("timeout", f"no answer in {self.timeout:g} s", backend=self._name)
             if isinstance(e, asyncio.CancelledError) and _cancelled():
                 raise
             return Fallback(_reason(e), _text(e), backend=self._name)
