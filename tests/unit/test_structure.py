@@ -35,6 +35,8 @@ OWNERS = {
     "yaml": "frontends/",  # configs and lockfiles are read by different rules
     "rfc8785": "core/digest.py",
     "platformdirs": "adapters/user_cache.py",
+    "jsonschema": "evaluators/python/json_schema.py",
+    "referencing": "evaluators/python/json_schema.py",  # what jsonschema finds references with
     "xllamacpp": "adapters/models/local_server.py",
     "typer": "cli/",
     "rich": "cli/",

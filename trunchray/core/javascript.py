@@ -27,7 +27,11 @@ def trim(text: str) -> str:
 
 def normalise(text: str) -> str:
     """`answer_bank: nfkc-lower-ws/1`: NFKC, lower case, runs of white space to one blank, trim."""
-    folded = unicodedata.normalize("NFKC", text).lower()
-    if _disputed.search(folded):
-        return trim(_runs.sub(" ", folded))
-    return " ".join(folded.split())  # the same for all other text, several times as fast
+    return collapse(unicodedata.normalize("NFKC", text).lower())
+
+
+def collapse(text: str) -> str:
+    """Runs of white space to one blank each, and none at the ends."""
+    if _disputed.search(text):
+        return trim(_runs.sub(" ", text))
+    return " ".join(text.split())  # the same for all other text, several times as fast

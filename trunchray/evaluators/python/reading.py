@@ -20,7 +20,7 @@ def read_result(returned: object) -> CheckResult:
     """
     if isinstance(returned, CheckResult):
         return returned.model_copy(update={"explanation": _clean(returned.explanation)})
-    plain = _scalar(returned)
+    plain = scalar(returned)
     if isinstance(plain, bool):
         return CheckResult(passed=plain, value=float(plain))
     if _is_share(plain):
@@ -29,7 +29,7 @@ def read_result(returned: object) -> CheckResult:
     return _detailed(_parts(plain)) or CheckResult.failed(f"returned {shown(returned)}; {WANTED}")
 
 
-def _scalar(value: Any) -> Any:
+def scalar(value: Any) -> Any:
     """The Python number in a scalar of NumPy, or of a library that has its own likewise; anything else as it is."""
     if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
         return value.item()
@@ -50,8 +50,8 @@ def _parts(returned: Any) -> dict[str, Any]:
 
 def _detailed(parts: Mapping[str, Any]) -> CheckResult | None:
     """None when one of the parts is not what it should be."""
-    passed, explanation = _scalar(parts["pass"]), parts["explanation"]
-    value = float(passed is True) if parts["value"] is None else _scalar(parts["value"])
+    passed, explanation = scalar(parts["pass"]), parts["explanation"]
+    value = float(passed is True) if parts["value"] is None else scalar(parts["value"])
     if not isinstance(passed, bool) or not _is_share(value) or not isinstance(explanation, str | None):
         return None
     return CheckResult(passed=passed, value=abs(value), explanation=_clean(explanation))

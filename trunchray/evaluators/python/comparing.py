@@ -1,0 +1,120 @@
+"""Checks of the output against what the case expects: `matches` and `includes`."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+from trunchray.core import javascript
+from trunchray.core.check_result import CheckResult
+from trunchray.core.record import RunRecord
+from trunchray.evaluators.json_equality import json_equal
+from trunchray.evaluators.python.helper import Helper, async_problem
+from trunchray.evaluators.python.showing import clean, shown
+from trunchray.evaluators.quote import quote
+
+Accessor = Callable[[Any], object]
+"""Takes from the output, and from what is expected, that which is compared."""
+
+NOTHING_EXPECTED = "no expectedOutput"
+
+
+def matches(field: str | Accessor | None = None) -> Matches:
+    """The output equals `expectedOutput` as JSON; or a `field` of the one equals that of the other.
+
+    A field is a key, or a function that is called with each of the two. True is not 1, 1 is 1.0, NaN is NaN; lists are
+    compared in order, objects whatever the order of their keys; a key with null is not a missing one. A case without
+    `expectedOutput`, or where one side lacks the field, fails.
+    """
+    return Matches(field)
+
+
+def includes() -> Includes:
+    """Output and `expectedOutput` are strings, and the one has the other in it; value 1 or 0.
+
+    Of both first the NFKC form is taken, blanks around are removed, and runs of blanks become one. Case counts. An
+    `expectedOutput` of which nothing is left fails.
+    """
+    return Includes()
+
+
+@dataclass(frozen=True)
+class Matches(Helper):
+    field: Any = None
+
+    def problem(self) -> str | None:
+        if self.field is None or (isinstance(self.field, str) and self.field):
+            return None
+        if not callable(self.field):
+            return f"matches() takes a key or a function (got {self.field!r})"
+        return async_problem("the function of matches()", self.field)
+
+    def __call__(self, run: RunRecord) -> CheckResult:
+        if not run.has_expected_output:
+            return CheckResult.failed(NOTHING_EXPECTED)
+        try:
+            output, expected = self._part("output", run.output), self._part("expectedOutput", run.expected_output)
+        except LookupError as e:
+            return CheckResult.failed(str(e.args[0]))
+        if json_equal(output, expected):
+            return CheckResult(passed=True, value=1.0)
+        return CheckResult.failed(_difference(output, expected))
+
+    def _part(self, side: str, value: object) -> Any:
+        """What is compared of one side. Raises LookupError when there is nothing."""
+        if callable(self.field):
+            return _json(side, self.field(value))
+        found = _json(side, value)
+        if self.field is None:
+            return found
+        if not isinstance(found, dict) or self.field not in found:
+            raise LookupError(f"no field {self.field!r} in {side}")
+        return found[self.field]
+
+
+def _json(side: str, value: object) -> Any:
+    """As JSON, but with NaN and infinities. Raises LookupError when it has no such form."""
+    try:
+        return to_jsonable_python(value, inf_nan_mode="constants")
+    except (PydanticSerializationError, ValueError, RecursionError) as e:
+        raise LookupError(clean(f"{side} has no JSON form: {e}")) from e
+
+
+def _difference(output: Any, expected: Any, place: str = "output") -> str:
+    """Where the two first differ, and how."""
+    match output, expected:
+        case dict(), dict() if output.keys() == expected.keys():
+            key = next(key for key in output if not json_equal(output[key], expected[key]))
+            return _difference(output[key], expected[key], f"{place}.{key}")
+        case list(), list() if len(output) == len(expected):
+            at = next(at for at, pair in enumerate(zip(output, expected, strict=True)) if not json_equal(*pair))
+            return _difference(output[at], expected[at], f"{place}[{at}]")
+        case _:
+            return clean(f"{place} is {quote(output)}, not {quote(expected)}")
+
+
+@dataclass(frozen=True)
+class Includes(Helper):
+    def problem(self) -> str | None:
+        return None
+
+    def __call__(self, run: RunRecord) -> CheckResult:
+        if not run.has_expected_output:
+            return CheckResult.failed(NOTHING_EXPECTED)
+        for side, value in (("output", run.output), ("expectedOutput", run.expected_output)):
+            if not isinstance(value, str):
+                return CheckResult.failed(f"{side} is {shown(value)}, not a string")
+        wanted = _collapsed(str(run.expected_output))
+        if not wanted:
+            return CheckResult.failed("expectedOutput is empty")
+        if wanted in _collapsed(run.output):
+            return CheckResult(passed=True, value=1.0)
+        return CheckResult.failed(f"output does not include {quote(wanted)}")
+
+
+def _collapsed(text: str) -> str:
+    return javascript.collapse(unicodedata.normalize("NFKC", text))

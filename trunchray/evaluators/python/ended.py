@@ -1,0 +1,45 @@
+"""How a call of other people's code ended, whatever it did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from dataclasses import dataclass
+from typing import Any
+
+from trunchray.adapters.calling import within
+from trunchray.evaluators.python.showing import clean
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a call ended: with a value, or with a `complaint`: what it raised, or that it was too `late`."""
+
+    value: Any = None
+    complaint: str | None = None
+    late: bool = False
+
+
+async def ended(work: Awaitable[Any], seconds: float) -> Ended:
+    """How it ends within so many seconds, after which it is cancelled and not waited for.
+
+    Of what it raises nothing gets out but KeyboardInterrupt; it is told from a cancellation of whoever waits here.
+    """
+    try:
+        return await within(seconds, _guarded(work))
+    except TimeoutError:  # what the work itself raises does not come this far
+        return Ended(complaint=f"timed out after {seconds:g} s", late=True)
+
+
+async def _guarded(work: Awaitable[Any]) -> Ended:
+    try:
+        return Ended(await work)
+    except (Exception, SystemExit, asyncio.CancelledError) as e:
+        return Ended(complaint=clean(f"raised {type(e).__name__}{_said(e)}"))
+
+
+def _said(error: BaseException) -> str:
+    try:
+        return f": {error}" if str(error) else ""
+    except Exception:  # not even that works
+        return ""

@@ -1,0 +1,59 @@
+"""What the checks that trunchray brings along have in common."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any
+
+from pydantic import JsonValue
+
+from trunchray.adapters.source_code import described
+from trunchray.core.record import RunRecord
+
+
+class Helper(ABC):
+    """A check that is data: a frozen dataclass, whose fields say what it looks for.
+
+    It takes whatever it is given, so that what is wrong can be told together with the scorer's name.
+    """
+
+    @abstractmethod
+    def problem(self) -> str | None:
+        """What is wrong with how it was written, and what would be right; None when nothing is."""
+
+    @abstractmethod
+    def __call__(self, run: RunRecord) -> Any:
+        """What it says of a run: a result, or an awaitable of one."""
+
+    def told(self) -> JsonValue:
+        """All that decides it."""
+        named: Any = self  # every helper is a dataclass
+        return [type(self).__name__, *(described(getattr(self, field.name)) for field in fields(named))]
+
+
+def names_problem(what: str, names: object) -> str | None:
+    """What is wrong with names or words that were given as a list."""
+    if isinstance(names, str):
+        return f"{what} are one string; write [{names!r}]"
+    if not isinstance(names, Sequence) or isinstance(names, bytes):
+        return f"{what} must be a list of strings (got {names!r})"
+    return next((f"{what} must be strings, and not empty (got {each!r})" for each in names if not _is_text(each)), None)
+
+
+def at_least_problem(at_least: Any) -> str | None:
+    """What is wrong with a share that is to be reached."""
+    if isinstance(at_least, int | float) and not isinstance(at_least, bool) and 0 < at_least <= 1:
+        return None
+    return f"at_least must be above 0 and at most 1 (got {at_least!r})"
+
+
+def async_problem(what: str, function: Callable[..., object]) -> str | None:
+    """What is wrong with a function whose result is needed at once."""
+    return f"{what} must be a plain function, not an async one" if inspect.iscoroutinefunction(function) else None
+
+
+def _is_text(name: object) -> bool:
+    return isinstance(name, str) and bool(name)
