@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,10 @@ from trunchray.core.record import StepRecord
 
 
 class Steps:
-    """The steps of one run, in the order in which they began. Calls of tools are told apart by id."""
+    """The steps of one run, in the order in which they began. Calls of tools are told apart by id.
+
+    Lists and mappings are kept as they are at that time, whatever becomes of them.
+    """
 
     def __init__(self) -> None:
         self._records: list[StepRecord] = []
@@ -27,16 +31,26 @@ class Steps:
         """A call of a tool; it stays a step when it never ends. None as id: its end cannot be told."""
         if call_id is not None:
             self._open[str(call_id)] = len(self._records)
-        self.add(StepRecord("tool", name, input))
+        self.add(StepRecord("tool", name, snapshot(input)))
 
     def done(self, call_id: object, output: Any = None, error: str | None = None) -> bool:
         """The end of a call that has begun; whether there is one."""
         place = self._open.pop(str(call_id), None)
         if place is None:
             return False
-        self._records[place] = replace(self._records[place], output=output, error=error)
+        self._records[place] = replace(self._records[place], output=snapshot(output), error=error)
         return True
 
     def records(self) -> tuple[StepRecord, ...]:
         """All of them, as far as they are known."""
         return tuple(self._records)
+
+
+def snapshot(value: Any) -> Any:
+    """A copy of a list or mapping with all that it holds, if that can be copied; anything else as it is."""
+    if not isinstance(value, list | dict):
+        return value
+    try:
+        return copy.deepcopy(value)
+    except Exception:
+        return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from trunchray.agents.python.definition import NamedStep, read_definition
 from trunchray.agents.python.failure import RunFailed, failure_text
 from trunchray.agents.python.peek import peek
 from trunchray.agents.python.run_result import STEP_COMPLETED, RunResult, read_result
-from trunchray.agents.python.steps import Steps
+from trunchray.agents.python.steps import Steps, snapshot
 from trunchray.agents.python.task import Task
 from trunchray.core.record import StepRecord
 from trunchray.errors import UsageError
@@ -130,13 +130,13 @@ class _InOrder:
         return RunResult(uuid.uuid4().hex, "completed", outputs, events)
 
     async def _step(self, name: str, step: Any, given: Any, signal: CancelSignal, steps: Steps) -> Any:
-        began = self.clock()
+        record, began = StepRecord("step", name, snapshot(given)), self.clock()
         try:
             output = await self.invoke.call(step, given, signal=signal)
         except Exception as e:
-            steps.add(StepRecord("step", name, given, error=failure_text(e), ms=self._since(began)))
+            steps.add(replace(record, error=failure_text(e), ms=self._since(began)))
             raise RunFailed(f"workflow failed: step {name!r}: {failure_text(e)}") from e
-        steps.add(StepRecord("step", name, given, output, ms=self._since(began)))
+        steps.add(replace(record, output=snapshot(output), ms=self._since(began)))
         return output
 
     def _since(self, began: float) -> float:
