@@ -9,6 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import redirect_stdout
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
@@ -18,6 +19,7 @@ from trunchray.cli import (
     authoring,
     check,
     comparing,
+    evaluating,
     exporting,
     models,
     regrading,
@@ -42,6 +44,7 @@ for module in (
     authoring,
     check,
     transform,
+    evaluating,
     running,
     regrading,
     submitting,
@@ -105,7 +108,7 @@ def _interrupt(_number: int, _frame: object) -> None:
 
 def run_command(argv: Sequence[str]) -> int:
     """Run one command; its exit code. Expected errors are one message; a bug shows where to look."""
-    output = Output(as_json="--json" in argv)
+    output = Output(as_json=_asks_for_json(argv))
     try:
         return _invoke(argv) if argv and not _HELP.intersection(argv) else _help(argv)
     except TrunchrayError as error:
@@ -126,6 +129,10 @@ def run_command(argv: Sequence[str]) -> int:
         where = f"internal error: {type(error).__name__}: {error}\nset TRUNCHRAY_DEBUG=1 to see where"
         output.fail("InternalError", where)
         return 4
+
+
+def _asks_for_json(argv: Sequence[str]) -> bool:
+    return not {"--json", "--format=json"}.isdisjoint(argv) or ("--format", "json") in pairwise(argv)
 
 
 def _help(argv: Sequence[str]) -> int:

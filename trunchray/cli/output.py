@@ -66,6 +66,12 @@ class Output:
         else:
             self._fail(type(error).__name__, str(error))
 
+    def refuse_as(self, value: JsonValue, message: str) -> None:
+        """An expected error that programs are told of in words of its own."""
+        self._labelled("error", message, "bold red")
+        with suppress(StoreError), heard():
+            _write_json(value)
+
     def fail(self, kind: str, message: str) -> None:
         """Any other error; `kind` is what programs call it."""
         self._fail(kind, message)

@@ -1,0 +1,274 @@
+"""`trunchray eval run`: exit codes, and one JSON value on stdout whatever else is printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from support.commands import CommandLine
+from support.imported import forgotten
+
+SPEC = """
+    def task(value):
+        return value.upper()
+
+    evaluation = {
+        "name": "shout",
+        "task": task,
+        "data": [
+            {"name": "one", "input": "a", "expectedOutput": "A"},
+            {"name": "two", "input": "b", "expectedOutput": "?"},
+        ],
+        "allow": {"matches": ALLOWED},
+    }
+"""
+PASSES, FAILS = SPEC.replace("ALLOWED", "1"), SPEC.replace("ALLOWED", "0")
+
+
+@pytest.fixture(autouse=True)
+def as_before(here: Path) -> Iterator[None]:
+    with forgotten(here):
+        yield
+
+
+def write(here: Path, text: str, name: str = "evals/shout.py") -> Path:
+    path = here / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dedent(text))
+    return path
+
+
+def test_exit_0_when_the_gate_is_passed(trunchray: CommandLine, here: Path):
+    """The summary is what the evaluation itself prints."""
+    write(here, PASSES)
+    done = trunchray("eval", "run", "evals/shout.py")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("shout passed: every limit is kept\n")
+
+
+def test_exit_1_when_the_gate_is_failed(trunchray: CommandLine, here: Path):
+    """After the summary, on stderr, every broken limit with its cases."""
+    write(here, FAILS)
+    done = trunchray("eval", "run", "evals/shout.py")
+    assert done.code == 1
+    assert done.out.startswith("shout failed: 1 of 1 check broke a limit\n")
+    assert done.err == "error: shout does not pass\n  matches: 1 miss, 0 allowed: 'two'\n"
+
+
+@pytest.mark.parametrize("flags", [["--json"], ["--format", "json"], ["--format", "json", "--json"]])
+def test_json_of_what_passes_is_the_report(trunchray: CommandLine, here: Path, flags: list[str]):
+    """No human summary, and nothing else on either stream."""
+    write(here, PASSES)
+    done = trunchray("eval", "run", "evals/shout.py", *flags)
+    assert (done.code, done.err) == (0, "")
+    assert list(done.json) == ["name", "about", "passed", "scorers", "cases", "flips", "experiment"]
+    assert done.json["passed"] is True
+    assert [case["output"] for case in done.json["cases"]] == ["A", "B"]
+
+
+def test_json_of_what_fails_is_the_report_with_a_code(trunchray: CommandLine, here: Path):
+    """EVAL_FAILED and the message, then all that a report has."""
+    write(here, FAILS)
+    done = trunchray("eval", "run", "evals/shout.py", "--json")
+    assert done.code == 1
+    assert list(done.json)[:4] == ["code", "message", "name", "about"]
+    assert done.json["code"] == "EVAL_FAILED"
+    assert done.json["message"] in done.err
+    assert done.json["scorers"]["matches"]["failed"] == ["two"]
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "why"),
+    [
+        (None, "EVAL_NOT_FOUND", "there is no such file"),
+        ("import no_such_module_x", "EVAL_IMPORT", "No module named 'no_such_module_x'"),
+        ("raise SystemExit(0)", "EVAL_IMPORT", "ends the process while it is imported"),
+        ("def evaluation(): raise SystemExit(0)", "EVAL_IMPORT", "evaluation() raised SystemExit: 0"),
+        ("def f(:", "EVAL_IMPORT", "SyntaxError"),
+        ("spec = 1", "EVAL_NO_SPEC", "exports no spec"),
+        ("def evaluation(model): ...", "EVAL_NO_SPEC", "needs arguments"),
+        ("def evaluation(): ...", "EVAL_NO_SPEC", "returned None"),
+        ("evaluation = {'name': 'e', 'task': str, 'data': []}", "EVAL_CONFIG", "there is no case"),
+        ("evaluation = {'name': 'e', 'task': 3, 'data': [{'input': 1}]}", "EVAL_CONFIG", "task"),
+        ("evaluation = {'name': 'e', 'task': str, 'data': 'gone.jsonl'}", "EVAL_CONFIG", "gone.jsonl"),
+        ("evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1, 'expect': 2}]}", "EVAL_CONFIG", "'expect'"),
+        ("evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], 'scorer': {}}", "EVAL_CONFIG", "'scorers'"),
+        (
+            "evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], 'scorers': {'good': 'Is it good?'}}",
+            "EVAL_CONFIG",
+            "judge",
+        ),
+        ("evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], 'allow': {'x': 1}}", "EVAL_CONFIG", "'x'"),
+        (
+            "evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], 'compare': {'format': 1}}",
+            "EVAL_CONFIG",
+            "it has format 1",
+        ),
+    ],
+)
+def test_exit_2_when_nothing_ran(trunchray: CommandLine, here: Path, text: str | None, code: str, why: str):
+    """One stable word for each reason; without --json the same message, and nothing on stdout."""
+    if text is not None:
+        write(here, text)
+    described, plain = (trunchray("eval", "run", "evals/shout.py", *flags) for flags in (["--json"], []))
+    assert (described.code, plain.code) == (2, 2)
+    assert set(described.json) == {"code", "message"}
+    assert described.json["code"] == code
+    assert why in described.json["message"]
+    assert described.json["message"] in described.err
+    assert (plain.out, plain.err) == ("", described.err)
+    assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["a.py", "b.py"], ["a.py", "--format", "toon"], ["a.py", "--bogus"]])
+def test_exit_2_when_the_command_is_wrong(trunchray: CommandLine, words: list[str]):
+    """1 is only for a failed gate."""
+    assert "(see `trunchray eval run --help`)" in trunchray.refused("eval", "run", *words)
+
+
+@pytest.mark.parametrize("words", [["--format", "json"], ["--format=json"]])
+def test_a_wrong_command_is_told_as_json_in_either_way_of_asking(trunchray: CommandLine, words: list[str]):
+    """`--format json` is `--json`."""
+    assert trunchray("eval", "run", *words).json == trunchray("eval", "run", "--json").json
+
+
+def test_what_is_printed_goes_to_stderr_under_json(trunchray: CommandLine, here: Path):
+    """By the file as it is imported, by its function, its task and its checks."""
+    text = """
+        print("from the file")
+
+        def task(value):
+            print("from the task")
+            return value
+
+        def check(run):
+            print("from the check")
+            return True
+
+        def evaluation():
+            print("from the function")
+            return {"name": "e", "task": task, "data": [{"input": "a"}], "scorers": {"ok": check}}
+    """
+    write(here, text)
+    done = trunchray("eval", "run", "evals/shout.py", "--json")
+    assert (done.code, done.json["passed"]) == (0, True)
+    assert done.err.splitlines() == ["from the file", "from the function", "from the task", "from the check"]
+
+
+def test_stdout_is_one_json_value_whoever_writes(here: Path):
+    """Processes that a task starts, writes past Python's `sys.stdout`, and what is printed as the process ends."""
+    text = """
+        import atexit, os, subprocess, sys
+
+        atexit.register(print, "at the end")
+
+        def task(value):
+            subprocess.run(["echo", "from a process"])
+            os.write(1, b"to the descriptor\\n")
+            print("to the first stdout", file=sys.__stdout__)
+            return value
+
+        evaluation = {"name": "e", "task": task, "data": [{"input": "a", "expectedOutput": "a"}]}
+    """
+    done = process(here, write(here, text), "--json")
+    assert (done.returncode, json.loads(done.stdout)["passed"]) == (0, True)
+    said = set(done.stderr.splitlines())
+    assert {"from a process", "to the descriptor", "to the first stdout", "at the end"} <= said
+
+
+def test_a_task_that_ends_the_process_does_not_pass(trunchray: CommandLine, here: Path):
+    """`sys.exit(0)` in a task is a failed run of it."""
+    write(here, PASSES.replace("return value.upper()", "raise SystemExit(0)"))
+    done = trunchray("eval", "run", "evals/shout.py", "--json")
+    assert done.code != 0
+    assert done.json["code"] in {"EVAL_FAILED", "EVAL_CONFIG"}
+
+
+def test_data_beside_the_file(trunchray: CommandLine, here: Path):
+    """A relative path leads to the file's folder first, then to the current directory."""
+    text = 'evaluation = {"name": "e", "task": str.upper, "data": "cases.jsonl"}'
+    write(here, text)
+    write(here, '{"input": "a", "expectedOutput": "?"}\n', "cases.jsonl")
+    assert trunchray("eval", "run", "evals/shout.py").code == 1
+    write(here, '{"input": "a", "expectedOutput": "A"}\n', "evals/cases.jsonl")
+    assert trunchray("eval", "run", "evals/shout.py").code == 0
+
+
+def test_an_async_function_and_the_run_share_an_event_loop(trunchray: CommandLine, here: Path):
+    """A client that the function opens can be used by the task."""
+    text = """
+        import asyncio
+
+        async def evaluation():
+            here = asyncio.get_running_loop()
+
+            async def task(value):
+                return asyncio.get_running_loop() is here
+
+            return {"name": "e", "task": task, "data": [{"input": "a", "expectedOutput": True}], "pool": "local"}
+    """
+    write(here, text)
+    assert trunchray("eval", "run", "evals/shout.py").code == 0
+
+
+def test_compare_and_save_under_one_path(trunchray: CommandLine, here: Path):
+    """The first run has nothing to compare with, the second drops, the third compares with that: pass or fail."""
+    keys = '"compare": "last.json", "save": "last.json", "allow": {"matches": 2}'
+    path = write(here, PASSES.replace('"allow": {"matches": 1}', keys))
+    assert trunchray("eval", "run", path).code == 0
+    write(here, path.read_text().replace("value.upper()", "value"))
+    broke = trunchray("eval", "run", path, "--json")
+    assert (broke.code, broke.json["flips"]["broke"]) == (1, [{"case": "one", "check": "matches"}])
+    assert trunchray("eval", "run", path).code == 0
+
+
+def test_a_gate_that_is_failed_saves_too(trunchray: CommandLine, here: Path):
+    """And a run that is refused does not."""
+    write(here, FAILS.replace('"name"', '"save": "kept/last.json", "name"', 1))
+    assert trunchray("eval", "run", "evals/shout.py").code == 1
+    saved: Any = json.loads((here / "kept" / "last.json").read_text())
+    assert {name: case["matches"]["pass"] for name, case in saved["cases"].items()} == {"one": True, "two": False}
+    (here / "kept" / "last.json").unlink()
+    write(here, FAILS.replace('"name"', '"save": "kept/last.json", "timeout": "soon", "name"', 1))
+    assert trunchray("eval", "run", "evals/shout.py").code == 2
+    assert not (here / "kept" / "last.json").exists()
+
+
+def test_quiet_hides_the_summary_only(trunchray: CommandLine, here: Path):
+    """A failed gate is still told."""
+    write(here, FAILS.replace('"name"', '"quiet": True, "name"', 1))
+    done = trunchray("eval", "run", "evals/shout.py")
+    assert (done.code, done.out) == (1, "")
+    assert "matches: 1 miss, 0 allowed: 'two'" in done.err
+
+
+def test_the_file_runs_by_itself_too(here: Path):
+    """The same spec, for Python."""
+    main = """
+    if __name__ == "__main__":
+        import trunchray
+
+        trunchray.evaluate(**evaluation)
+    """
+    done = python(here, str(write(here, PASSES + main)))
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "shout passed: every limit is kept")
+
+
+def process(here: Path, file: Path, *flags: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return python(here, "-m", "trunchray.cli.main", "eval", "run", str(file), *flags)
+
+
+def python(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    return subprocess.run(
+        [sys.executable, *words], cwd=here, env=environment, capture_output=True, text=True, check=False
+    )
