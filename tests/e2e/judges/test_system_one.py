@@ -15,7 +15,8 @@ from aiohttp import web
 
 from support.endpoint import Handler, answering, endpoint
 from trunchray.adapters.models.keys import Key
-from trunchray.adapters.models.system_one import SystemOneClient, Waits
+from trunchray.adapters.models.retry import Waits
+from trunchray.adapters.models.system_one import SystemOneClient
 from trunchray.adapters.models.system_one_keys import GATEWAY, OFFICIAL, find_key, key_names
 from trunchray.core.decisions import NO, YES, Decision, Fallback, Question
 from trunchray.evaluators.judges.system_one import SystemOneJudge

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
@@ -31,6 +33,14 @@ class Admission(Protocol):
     def leave(self, outcome: ModelReply | ProviderError | None) -> None:
         """The try ended; None when it was cancelled."""
         ...
+
+
+class Waits(NamedTuple):
+    """How time passes between tries: `clock` counts seconds, `uniform(a, b)` draws the jitter."""
+
+    clock: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    uniform: Callable[[float, float], float] = random.uniform
 
 
 class Open:

@@ -6,11 +6,8 @@ It is no language model, so it does not speak OpenAI's protocol. The body of a r
 
 from __future__ import annotations
 
-import asyncio
-import random
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import JsonValue
 from yarl import URL
@@ -22,7 +19,7 @@ from trunchray.adapters.models.keys import Key, hint
 from trunchray.adapters.models.proxy import proxy_for
 from trunchray.adapters.models.redaction import Redaction
 from trunchray.adapters.models.refusal import read_refusal
-from trunchray.adapters.models.retry import complete_with_retries
+from trunchray.adapters.models.retry import Waits, complete_with_retries
 from trunchray.core.agent import Pacing
 from trunchray.core.decision_reply import read_decisions
 from trunchray.core.decisions import Decision, Fallback, FallbackReason, Question
@@ -35,14 +32,6 @@ LONGEST_WAIT = 60.0
 
 _HTTP = "http_"
 _REASONS: Mapping[str, FallbackReason] = {"timeout": "timeout", "connection": "network"}
-
-
-class Waits(NamedTuple):
-    """How time passes between tries: `clock` counts seconds, `uniform(a, b)` draws the jitter."""
-
-    clock: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    uniform: Callable[[float, float], float] = random.uniform
 
 
 class SystemOneClient:

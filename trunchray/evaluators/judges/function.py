@@ -87,5 +87,5 @@ def _reason(error: BaseException) -> FallbackReason:
 
 
 def _text(error: BaseException) -> str:
-    text = f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, TimeoutError) and str(error) else f"{type(error).__name__}: {error}"
     return well_formed(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")

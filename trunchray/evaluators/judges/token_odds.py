@@ -1,0 +1,65 @@
+"""How likely a language model held each label, by the probabilities of the tokens it could have written. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+
+from trunchray.adapters.models.base import ModelReply, ReplyToken
+
+ENOUGH = 0.9
+"""How much of the probability must be on labels; what providers do not list, or is no label, is the rest."""
+
+_ANSWER = re.compile(r'"answer"\s*:\s*"')
+
+
+def token_odds(reply: ModelReply, labels: Sequence[Sequence[str]]) -> list[dict[str, float]] | None:
+    """For each question the probability of every one of its labels, adding up to 1.
+
+    Looked at is the token that begins the label after `"answer": "`. Labels that are not among the likeliest tokens in
+    its place get 0. None when the tokens do not make up the text, or too little of the probability is on labels: then
+    nothing is known.
+    """
+    written = "".join(token.text for token in reply.tokens)
+    begins = written.find(reply.text) if reply.text else -1
+    places = [match.end() for match in _ANSWER.finditer(reply.text)]
+    if begins < 0 or len(places) != len(labels):
+        return None
+    at = dict(_tokens_at(reply.tokens, {begins + place for place in places}))
+    found: list[dict[str, float]] = []
+    for place, names in zip(places, labels, strict=True):
+        token, start = at[begins + place]
+        odds = _odds(token, written[start : begins + place], names)
+        if odds is None:
+            return None
+        found.append(odds)
+    return found
+
+
+def _tokens_at(tokens: Sequence[ReplyToken], places: set[int]) -> Iterator[tuple[int, tuple[ReplyToken, int]]]:
+    """For each place in the text the token that holds it, and where that begins."""
+    start = 0
+    for token in tokens:
+        end = start + len(token.text)
+        yield from ((place, (token, start)) for place in range(start, end) if place in places)
+        start = end
+
+
+def _odds(token: ReplyToken, before: str, names: Sequence[str]) -> dict[str, float] | None:
+    """`before` is what the token holds of the text before the label."""
+    shares = dict.fromkeys(names, 0.0)
+    for text, logprob in token.likeliest:
+        if text.startswith(before) and (name := _begun(text[len(before) :], names)):
+            shares[name] += math.exp(min(logprob, 0.0))
+    total = math.fsum(shares.values())
+    return {name: share / total for name, share in shares.items()} if total >= ENOUGH else None
+
+
+def _begun(text: str, names: Sequence[str]) -> str | None:
+    """The one label that a token begins or is; None when it could be several, or is none."""
+    said, quote, _ = text.partition('"')
+    if quote:
+        return said if said in names else None
+    found = [name for name in names if name.startswith(said)] if said else []
+    return found[0] if len(found) == 1 else None
