@@ -5,8 +5,6 @@ from __future__ import annotations
 from math import nextafter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, Thresholds
@@ -52,24 +50,6 @@ def test_yes_or_no_passes_from_yes_on_fails_up_to_no_and_is_unsure_between(
     assert found.unsure == (explanation is not None and explanation.startswith("unsure"))
     assert found.result.probabilities == {YES: p, NO: 1 - p}
     assert found.result.confidence == max(p, 1 - p)
-
-
-@given(st.floats(0, 1), st.floats(0, 1))
-def test_equal_bars_leave_nothing_between_them(p: float, bar: float) -> None:
-    """Passing is tried first, so that yes == no has no dead zone."""
-    found = judged(yes_no({"yes": bar, "no": bar}), of_yes(p), USUAL)
-    assert not found.unsure
-    assert found.result.passed == (p >= bar)
-
-
-@given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_yes_or_no_is_exactly_one_of_three(p: float, one: float, other: float) -> None:
-    """A decision passes, or fails by a no, or is unsure; and the three go by the bars alone."""
-    bars = Thresholds(yes=max(one, other), no=min(one, other))
-    found = judged(yes_no(), of_yes(p), bars)
-    assert found.result.passed == (p >= bars.yes)
-    assert found.unsure == (bars.no < p < bars.yes)
-    assert found.picked == (YES if found.result.passed else None if found.unsure else NO)
 
 
 @pytest.mark.parametrize(
@@ -153,14 +133,6 @@ def test_a_choice_that_is_not_the_likeliest_is_an_inconsistent_decision() -> Non
     assert (found.unsure, found.picked) == (False, None)
 
 
-@given(st.lists(st.integers(0, 1000), min_size=2, max_size=8).filter(any))
-def test_what_is_picked_is_never_less_likely_than_another(weights: list[int]) -> None:
-    """Without a choice of the judge, the answer picked is the first of the likeliest."""
-    shares = {f"level {place}": weight / sum(weights) for place, weight in enumerate(weights)}
-    picked, top = likeliest(of(shares))
-    assert picked == top == f"level {weights.index(max(weights))}"
-
-
 UNSURE = CheckResult(passed=False, value=0.52, explanation="unsure (p=0.52)", probabilities={YES: 0.52, NO: 0.48})
 
 
@@ -209,16 +181,6 @@ def test_an_answer_may_have_a_full_stop_of_its_own() -> None:
     """The reply as it is comes before the reply without its full stop."""
     assert absorbed("etc.", ("etc.", "etc")) == "etc."
     assert absorbed("etc", ("etc.", "etc")) == "etc"
-
-
-@given(
-    st.sampled_from(["yes", "no", "refund", "Gutschrift", "ﬁne"]),
-    st.sampled_from(["{}", '"{}"', "`{}`.", " {} ", "{}."]),
-)
-def test_every_answer_is_absorbed_in_the_forms_allowed(answer: str, form: str) -> None:
-    """Whatever the answers are called."""
-    answers = ("yes", "no", "refund", "Gutschrift", "ﬁne")
-    assert absorbed(form.format(answer.upper()), answers) == answer
 
 
 def test_escalated_yes_passes_with_value_1_and_keeps_the_first_probabilities() -> None:

@@ -42,6 +42,10 @@ def includes() -> Includes:
     return Includes()
 
 
+class _NothingThereError(Exception):
+    """One side has nothing to compare."""
+
+
 @dataclass(frozen=True)
 class Matches(Helper):
     field: Any = None
@@ -58,30 +62,30 @@ class Matches(Helper):
             return CheckResult.failed(NOTHING_EXPECTED)
         try:
             output, expected = self._part("output", run.output), self._part("expectedOutput", run.expected_output)
-        except LookupError as e:
-            return CheckResult.failed(str(e.args[0]))
+        except _NothingThereError as e:
+            return CheckResult.failed(str(e))
         if json_equal(output, expected):
             return CheckResult(passed=True, value=1.0)
         return CheckResult.failed(_difference(output, expected))
 
     def _part(self, side: str, value: object) -> Any:
-        """What is compared of one side. Raises LookupError when there is nothing."""
+        """What is compared of one side. Raises _NothingThereError."""
         if callable(self.field):
             return _json(side, self.field(value))
         found = _json(side, value)
         if self.field is None:
             return found
         if not isinstance(found, dict) or self.field not in found:
-            raise LookupError(f"no field {self.field!r} in {side}")
+            raise _NothingThereError(f"no field {self.field!r} in {side}")
         return found[self.field]
 
 
 def _json(side: str, value: object) -> Any:
-    """As JSON, but with NaN and infinities. Raises LookupError when it has no such form."""
+    """As JSON, but with NaN and infinities. Raises _NothingThereError when it has no such form."""
     try:
         return to_jsonable_python(value, inf_nan_mode="constants")
     except (PydanticSerializationError, ValueError, RecursionError) as e:
-        raise LookupError(clean(f"{side} has no JSON form: {e}")) from e
+        raise _NothingThereError(clean(f"{side} has no JSON form: {e}")) from e
 
 
 def _difference(output: Any, expected: Any, place: str = "output") -> str:
