@@ -1,10 +1,15 @@
 """Distributed, resumable, reproducible LLM evaluation on Ray.
 
-The command line is the way in: `trunchray --help`. The names below are what a program may rely on.
+The command line is the way in for benchmarks: `trunchray --help`. Python programs call `evaluate`. The names below are
+what a program may rely on; all but the errors are loaded when they are first used.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from trunchray.errors import (
     AuthoringError,
+    EvalFailure,
     Interrupted,
     Problem,
     ReleaseError,
@@ -13,12 +18,85 @@ from trunchray.errors import (
     UsageError,
 )
 
+if TYPE_CHECKING:
+    from trunchray.agents.python.http_endpoint import http_endpoint
+    from trunchray.agents.python.langchain import langchain
+    from trunchray.agents.python.openai_agents import openai_agents
+    from trunchray.agents.python.pydantic_ai import pydantic_ai
+    from trunchray.agents.python.workflow import workflow
+    from trunchray.core.evaluation import EvaluationReport
+    from trunchray.core.experiment import Experiment
+    from trunchray.core.record import RunRecord, StepRecord
+    from trunchray.evaluators.judges.bars import jev, system_one
+    from trunchray.evaluators.python.asking import ask
+    from trunchray.evaluators.python.comparing import includes, matches
+    from trunchray.evaluators.python.schema import fits_schema
+    from trunchray.evaluators.python.trajectory import ran_steps, steps_at_most, under
+    from trunchray.evaluators.python.words import avoids, mentions
+    from trunchray.frontends.evaluation.evaluate import aevaluate, evaluate
+
+_LAZY = {
+    "agents.python.http_endpoint": "http_endpoint",
+    "agents.python.langchain": "langchain",
+    "agents.python.openai_agents": "openai_agents",
+    "agents.python.pydantic_ai": "pydantic_ai",
+    "agents.python.workflow": "workflow",
+    "core.evaluation": "EvaluationReport",
+    "core.experiment": "Experiment",
+    "core.record": "RunRecord StepRecord",
+    "evaluators.judges.bars": "jev system_one",
+    "evaluators.python.asking": "ask",
+    "evaluators.python.comparing": "includes matches",
+    "evaluators.python.schema": "fits_schema",
+    "evaluators.python.trajectory": "ran_steps steps_at_most under",
+    "evaluators.python.words": "avoids mentions",
+    "frontends.evaluation.evaluate": "aevaluate evaluate",
+}
+"""The names of each module that has some."""
+
+_PLACES = {name: module for module, names in _LAZY.items() for name in names.split()}
+
 __all__ = [
     "AuthoringError",
+    "EvalFailure",
+    "EvaluationReport",
+    "Experiment",
     "Interrupted",
     "Problem",
     "ReleaseError",
+    "RunRecord",
+    "StepRecord",
     "StoreError",
     "TrunchrayError",
     "UsageError",
+    "aevaluate",
+    "ask",
+    "avoids",
+    "evaluate",
+    "fits_schema",
+    "http_endpoint",
+    "includes",
+    "jev",
+    "langchain",
+    "matches",
+    "mentions",
+    "openai_agents",
+    "pydantic_ai",
+    "ran_steps",
+    "steps_at_most",
+    "system_one",
+    "under",
+    "workflow",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

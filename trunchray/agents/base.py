@@ -9,7 +9,7 @@ from trunchray.adapters.models.cache import ReplyCache
 from trunchray.adapters.models.retry import Admission
 from trunchray.agents.chat import ChatAgent
 from trunchray.agents.toolbox import Toolbox
-from trunchray.core.agent import AgentSpec, ModelAgent
+from trunchray.core.agent import ModelAgent
 from trunchray.core.case import CaseInput
 from trunchray.core.trial import Trace
 
@@ -31,14 +31,12 @@ class Agent(Protocol):
 
 
 def build_agent(
-    spec: AgentSpec,
+    spec: ModelAgent,
     client: ModelClient,
     toolbox: Toolbox,
     *,
     admission: Admission | None = None,
     cache: ReplyCache | None = None,
 ) -> Agent:
-    """The behaviour of a spec; `admission` says when requests may begin, and what `cache` knows is not asked again."""
-    match spec:
-        case ModelAgent():
-            return ChatAgent(spec, client, toolbox, admission=admission, cache=cache)
+    """A model as an agent; `admission` says when requests may begin, and what `cache` knows is not asked again."""
+    return ChatAgent(spec, client, toolbox, admission=admission, cache=cache)

@@ -6,7 +6,9 @@ part of the digest: they change how a run goes, not what is asked of the model.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
 
@@ -238,19 +240,20 @@ class PythonAgent(Frozen):
         return self.model_dump(mode="json", include={"kind", "task", "code", "timeout"})
 
     @property
-    def quota(self) -> None:
-        """It shares none."""
-        return None
+    def model(self) -> str:
+        """What stands where a model is named."""
+        return self.task
 
-    @property
-    def price(self) -> None:
-        """What it spends, nobody tells."""
-        return None
-
-    @property
-    def key_names(self) -> tuple[str, ...]:
-        """Its credentials are its own affair."""
-        return ()
+    # What models have, and those who read about agents of both kinds ask for.
+    base_url: ClassVar[None] = None
+    params: ClassVar[Mapping[str, JsonValue]] = MappingProxyType({})
+    headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    system_prompt: ClassVar[SystemPrompt] = "system"
+    limits: ClassVar[Limits] = Limits()
+    mock: ClassVar[None] = None
+    price: ClassVar[None] = None
+    quota: ClassVar[None] = None
+    key_names: ClassVar[tuple[str, ...]] = ()
 
 
 AgentSpec = Annotated[ModelAgent | PythonAgent, Field(discriminator="kind")]

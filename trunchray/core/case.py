@@ -50,5 +50,5 @@ class Case(CamelFrozen):
     description: str = ""
     input: CaseInput
     data: JsonValue = None
-    checks: dict[str, Check] = Field(min_length=1)
+    checks: dict[str, Check]
     source: Origin

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import fsum, sqrt
 from typing import Literal, NamedTuple
 
-from trunchray.core.agent import ModelAgent
+from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import NANO, Spend
 from trunchray.core.case import CaseInput
 from trunchray.core.distributions import student_quantile
@@ -75,7 +75,7 @@ def size(case: CaseInput, schemas: Sequence[bytes]) -> Size:
     return Size(sum(map(len, (*texts, *schemas))), len(texts), bool(schemas))
 
 
-def from_sizes(agent: ModelAgent, sizes: Sequence[Size], trials: int) -> ModelEstimate:
+def from_sizes(agent: AgentSpec, sizes: Sequence[Size], trials: int) -> ModelEstimate:
     """The cost of `trials` trials, spread evenly over cases of these sizes, of which there is at least one."""
     low, expected, high = (_trial(agent, sizes, assumption) for assumption in range(3))
     tokens = [trials * (read + written) for read, written in (low, expected, high)]
@@ -89,7 +89,7 @@ def from_sizes(agent: ModelAgent, sizes: Sequence[Size], trials: int) -> ModelEs
     )
 
 
-def from_rows(agent: ModelAgent, rows: Sequence[Spend], trials: int) -> ModelEstimate:
+def from_rows(agent: AgentSpec, rows: Sequence[Spend], trials: int) -> ModelEstimate:
     """The cost of `trials` further trials, like the ones that `rows` were drawn from, of which there are at least two.
 
     A prediction interval for their sum: Student's t times s √(R² / n + R), for R trials to come after n; see Hahn &
@@ -118,7 +118,7 @@ def together(ranges: Iterable[Range | None]) -> Range:
     return sum((one for one in ranges if one), NOTHING)
 
 
-def _trial(agent: ModelAgent, sizes: Sequence[Size], assumption: int) -> tuple[float, float]:
+def _trial(agent: AgentSpec, sizes: Sequence[Size], assumption: int) -> tuple[float, float]:
     """The tokens that one trial reads and writes on average. `assumption` is 0 for low, 1 for typical, 2 for high."""
     limits = agent.limits
     written = max(1.0, OUTPUT_SHARE[assumption] * limits.max_output_tokens)
@@ -138,7 +138,7 @@ def _read(opening: float, calls: int, written: float) -> float:
     return calls * opening + written * calls * (calls - 1) / 2
 
 
-def _usd(agent: ModelAgent, read: float, written: float) -> float | None:
+def _usd(agent: AgentSpec, read: float, written: float) -> float | None:
     price = agent.price
     return (read * price.input + written * price.output) / 1e6 if price else None
 

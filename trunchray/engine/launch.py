@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from asyncio import AbstractEventLoop
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event as Flag
 from typing import Literal
 
@@ -18,6 +19,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.adapters.telemetry.connect import connect, refuse_untraceable
+from trunchray.core.agent import ModelAgent
 from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
@@ -26,6 +28,7 @@ from trunchray.core.run import Aim, RunSpec, extend
 from trunchray.core.telemetry import SILENCE, Observe, Telemetry
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
+from trunchray.engine.program import Program
 from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.seating import Seating
@@ -66,6 +69,10 @@ class Launch:
     """Which trials are done. Unless it is "run", the run has to be there."""
     at: str | None = None
     """The run's folder, when it is another one than that of its name in `out`."""
+    program: Program | None = None
+    """The code of a Python evaluation."""
+    loop: AbstractEventLoop | None = None
+    """Where the local pool runs it, in another thread than the one that drives; None: on a loop of its own."""
     stop: Flag = field(default_factory=Flag)
     """Set it to end the run early; the same launch goes on from there."""
 
@@ -187,6 +194,8 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
 def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
     """Find out before the first trial that a key is missing or that nobody listens."""
     for agent in spec.agents:
+        if not isinstance(agent, ModelAgent):
+            continue
         replay = inputs.get(agent.mock.replay) if agent.mock and agent.mock.replay else None
         build_client(agent, environ=os.environ, replay=replay)
         check_reachable(agent)
@@ -201,9 +210,9 @@ def _pool(
     def purse() -> Purse | None:
         return (balances.pop() if balances else Balance.open(plan, folder, release, how.spending)).purse
 
-    config = WorkerConfig(how.require, how.cache, how.observe, how.aim)
+    config = WorkerConfig(how.require, how.cache, how.observe, how.aim, how.program)
     if _is_local(plan, how):
-        return lambda: LocalPool(folder.uri, release.uri, config, purse=purse())
+        return lambda: LocalPool(folder.uri, release.uri, config, purse=purse(), loop=how.loop)
 
     def ray_pool() -> Pool:
         how.observer.note(
@@ -213,11 +222,12 @@ def _pool(
             # Ray takes a second to import.
             from trunchray.engine.cluster import RayPool  # noqa: PLC0415
             from trunchray.engine.ray_crew import Voice  # noqa: PLC0415
+            from trunchray.engine.ray_program import packed  # noqa: PLC0415
 
             return RayPool(
                 folder.uri,
                 release.uri,
-                config,
+                replace(config, program=packed(how.program)) if how.program else config,
                 address=how.address,
                 seating=how.seating if how.address else how.seating.model_copy(update={"resources": {}}),
                 agents=wanted,
@@ -229,7 +239,7 @@ def _pool(
 
 
 def _is_local(plan: Plan, how: Launch) -> bool:
-    small = plan.trials <= RAY_FROM or not _asks(plan.spec, how)
+    small = plan.trials <= RAY_FROM or not _asks(plan.spec, how) or how.program is not None
     return how.pool == "local" or (how.pool == "auto" and not how.address and small)
 
 

@@ -36,14 +36,17 @@ class LocalPool:
         config: WorkerConfig | None = None,
         *,
         purse: Purse | None = None,
+        loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        """Read the run; `purse` keeps it within a budget."""
+        """Read the run; `purse` keeps it within a budget.
+
+        A `loop` that is given runs in another thread, and goes on when the pool is closed.
+        """
         spec = RunFolder(run_uri).spec()
         self._governor = ClockedGovernor(spec.agents if spec else (), purse, run_uri)
         self._events: queue.Queue[Finished[Receipt] | Lost | StoreError | Interrupted] = queue.Queue()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="trunchray-worker", daemon=True)
-        self._thread.start()
+        self._loop = loop or asyncio.new_event_loop()
+        self._thread = None if loop else _running(self._loop)
         place = Place("local", config or WorkerConfig(), slots=os.cpu_count() or 1)
         try:
             self._worker = self._call(Worker.open(run_uri, release_uri, place, self._exchange))
@@ -81,6 +84,8 @@ class LocalPool:
         self._end()
 
     def _end(self) -> None:
+        if self._thread is None:
+            return
         self._call(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -102,6 +107,12 @@ class LocalPool:
 
     def _call(self, action: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(action, self._loop).result()
+
+
+def _running(loop: asyncio.AbstractEventLoop) -> threading.Thread:
+    thread = threading.Thread(target=loop.run_forever, name="trunchray-worker", daemon=True)
+    thread.start()
+    return thread
 
 
 async def _cancel_others() -> None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trunchray.core.agent import AgentSpec
+from trunchray.core.agent import AgentSpec, ModelAgent
 from trunchray.engine.demand import Demand, Grant
 from trunchray.engine.pace import BURST, Bucket, LearnedRate
 from trunchray.engine.sharing import share_out
@@ -106,8 +106,8 @@ class Scope:
         rates = quota or agents[0].pacing
         permits = sum(agent.pacing.max_in_flight for agent in agents)
         self._ceiling = min(permits, quota.max_in_flight or permits) if quota else permits
-        # What a mock refuses is drawn for each request, whatever the rate.
-        self._adaptive = any(agent.mock is None for agent in agents)
+        # What a mock refuses is drawn for each request, whatever the rate; a Python task refuses nothing.
+        self._adaptive = any(isinstance(agent, ModelAgent) and agent.mock is None for agent in agents)
         self.limit = float(min(FIRST, self._ceiling) if self._adaptive else self._ceiling)
         self._threshold = float("inf")
         self._requests = _bucket(rates.requests_per_minute, now)

@@ -13,7 +13,7 @@ from pydantic_core import to_json
 from trunchray.adapters import parts
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import READERS, RunFolder
-from trunchray.core.agent import ModelAgent
+from trunchray.core.agent import AgentSpec
 from trunchray.core.budget import Budget, Purse, Spend, total
 from trunchray.core.estimate import ModelEstimate, Size, from_rows, from_sizes, one_trial, size
 from trunchray.core.plan import Plan
@@ -44,7 +44,7 @@ class Spending:
         """Whether there is anything to keep within."""
         return self.pilot is not None or any(budget.limits() for budget in (self.whole, *self.each.values()))
 
-    def refuse_unpriced(self, agents: Iterable[ModelAgent]) -> None:
+    def refuse_unpriced(self, agents: Iterable[AgentSpec]) -> None:
         """Find out that a budget in dollars cannot be kept.
 
         Raises:

@@ -6,17 +6,33 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Protocol
 
 from trunchray.agents.base import Agent
 from trunchray.core.case import Case
 from trunchray.core.telemetry import SILENCE, Telemetry
 from trunchray.core.trial import Asked, Failure, Result, Timing, Trace, Trial, Verdict
 from trunchray.errors import EvaluatorError, ProviderError, TrialError, boundary
-from trunchray.evaluators.grade import Grader
 
 
 def _utc() -> datetime:
     return datetime.now(UTC)
+
+
+class AnyGrader(Protocol):
+    """Decides what an answer is worth."""
+
+    async def grade(self, case: Case, trace: Trace) -> Verdict:
+        """The verdict on an agent's answer to a case.
+
+        Raises:
+            TrialError: grading failed; the answer can be graded again.
+        """
+        ...
+
+    def evaluator_digest(self, case: Case) -> str:
+        """64 hex digits of all that decides how the case is graded."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +56,7 @@ class TrialRunner:
 
     agent: Agent
     agent_digest: str
-    grader: Grader
+    grader: AnyGrader
     worker: str
     clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc

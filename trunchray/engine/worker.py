@@ -9,7 +9,7 @@ import asyncio
 import gc
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
@@ -28,10 +28,12 @@ from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModul
 from trunchray.adapters.sandbox.launcher import Requirement, require, sandbox_level
 from trunchray.adapters.sandbox.tools import ToolModule
 from trunchray.adapters.telemetry.connect import connect
+from trunchray.agents.admitted import Admitted
 from trunchray.agents.base import Agent, build_agent
+from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.agents.unasked import Unasked
-from trunchray.core.agent import AgentSpec
+from trunchray.core.agent import AgentSpec, PythonAgent
 from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
@@ -41,11 +43,13 @@ from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Asked, Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.answers import StoredAnswers
+from trunchray.engine.program import Program, opened
 from trunchray.engine.semaphore import ResizableSemaphore
 from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
-from trunchray.engine.trial import Generation, TrialRunner
+from trunchray.engine.trial import AnyGrader, Generation, TrialRunner
 from trunchray.errors import StoreError, UsageError
 from trunchray.evaluators.grade import Grader
+from trunchray.evaluators.python.grader import PythonGrader
 
 YOUNG_OBJECTS = 100_000
 """How many new objects set off Python's search for garbage while a worker is open, in place of 700.
@@ -67,6 +71,8 @@ class WorkerConfig:
     """What it tells of its work, and to whom."""
     aim: Aim = "run"
     """Which trials it does."""
+    program: Program | bytes | None = None
+    """The code of a Python evaluation, pickled where workers are in other processes; None where models are asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +125,24 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class _Desk:
-    """What all trials of one agent share. `places` bounds how many are in memory at a time."""
+    """What all trials of one agent share. `places` bounds how many are in memory at a time.
+
+    A model's trials need a place only to be asked, so that no slow evaluator keeps the model waiting. Trials of a
+    Python task, whose checks are part of what is under way, have it for the `whole` of it.
+    """
 
     agent: Agent
     runner: TrialRunner
     admission: AgentAdmission
     permits: int
     places: ResizableSemaphore
+    whole: bool = False
+
+    def turn(self) -> AbstractAsyncContextManager[None]:
+        return self.places if self.whole else nullcontext()
+
+    def asking(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext() if self.whole else self.places
 
 
 class Worker:
@@ -141,6 +158,7 @@ class Worker:
             )
         self._source = StoredAnswers(spec.regrades.run) if spec.regrades else None
         self._asks = self._source is None and place.config.aim != "regrade"
+        self._program = opened(place.config.program)
         if self._asks:
             load_clients(spec.agents)
         self._folder, self._place = folder, place
@@ -149,7 +167,9 @@ class Worker:
         self._plan: Plan = make_plan(spec, self._cases.index)
         self._shards = {shard.id: shard for shard in self._plan.shards}
         self._sandbox = EvaluatorSandbox(slots=place.slots)
-        self._grader = Grader(_modules(release), self._sandbox)
+        self._grader: AnyGrader = Grader(_modules(release), self._sandbox)
+        if program := self._program:
+            self._grader = PythonGrader(program.scorers, program.judge, timeout=program.timeout)
         self._telemetry = connect(place.config.observe, run=spec.run_id, worker=place.name, on_ray=place.on_ray)
         self._toolbox = Toolbox(_tools(release), telemetry=self._telemetry)
         self._cache = ReplyCache.at(place.config.cache) if place.config.cache else None
@@ -226,7 +246,11 @@ class Worker:
             UsageError: a key is missing, say.
         """
         for spec in self._plan.spec.agents:
-            if self._asks and spec.name in agents and spec.mock is None:
+            if not (self._asks and spec.name in agents):
+                continue
+            if isinstance(spec, PythonAgent):
+                self._python(spec)
+            elif spec.mock is None:
                 build_client(spec, environ=os.environ)
 
     def renumber(self, index: int, count: int) -> None:
@@ -260,21 +284,29 @@ class Worker:
         await asyncio.to_thread(self._telemetry.close)
 
     async def _one(self, trial: Trial, desk: _Desk, shelf: Shelf, work: _InWork) -> None:
+        async with desk.turn():
+            result = await self._result(trial, desk, work)
+        if result is None:
+            return
+        digest = self._plan.spec.release_digest
+        await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
+        work.again -= trial.key in work.rows.newest
+        work.undone -= 1
+        work.rows.put(trial.key, _mark(result))
+
+    async def _result(self, trial: Trial, desk: _Desk, work: _InWork) -> Result | None:
+        """Ask and grade; None when the trial may not begin."""
         with ExitStack() as told:
             begun = await self._begin(trial, desk, work, told)
             if begun is None:
-                return
+                return None
             generation, span = begun
             # Graded without a place, and after the trial that takes it has asked: neither a slow evaluator nor our own
             # work keeps the model waiting.
             await asyncio.sleep(0)
             result = await desk.runner.grade(generation)
             _tell(span, result)
-        digest = self._plan.spec.release_digest
-        await shelf.add(parts.row(result, release_digest=digest, versions=self._versions))
-        work.again -= trial.key in work.rows.newest
-        work.undone -= 1
-        work.rows.put(trial.key, _mark(result))
+            return result
 
     async def _begin(self, trial: Trial, desk: _Desk, work: _InWork, told: ExitStack) -> tuple[Generation, Span] | None:
         """The stored answer, or else what the agent says when it is the trial's turn; None when it may not begin."""
@@ -285,7 +317,7 @@ class Worker:
             span = told.enter_context(self._telemetry.span("trial", queued=0.0, **_about(trial)))
             return Generation(trial, self._cases[trial.case_id], stored, reused=True, earlier_errors=errors), span
         queued_from = runner.clock()
-        async with desk.places:
+        async with desk.asking():
             if self._stopping or (number := await desk.admission.begin()) is None:
                 return None
             work.in_flight += 1
@@ -322,15 +354,26 @@ class Worker:
                 admission,
                 spec.pacing.max_in_flight,
                 ResizableSemaphore(self._place.part_of(spec.pacing.max_in_flight)),
+                whole=isinstance(spec, PythonAgent),
             )
         return self._desks[spec.name]
 
     def _agent(self, spec: AgentSpec, admission: AgentAdmission) -> Agent:
+        if isinstance(spec, PythonAgent):
+            return Admitted(self._python(spec), admission)
         replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
         client = build_client(spec, environ=os.environ, replay=replay)
         if self._place.config.observe.anything:
             client = ObservedClient(client, spec, self._telemetry)
         return build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
+
+    def _python(self, spec: PythonAgent) -> PythonTaskAgent:
+        if self._program is None:
+            raise UsageError(
+                f"{spec.name!r} is the Python task {spec.task}, which only the program that evaluates it can run; "
+                "call `trunchray.evaluate` again"
+            )
+        return PythonTaskAgent(self._program.task, timeout=spec.timeout)
 
     def _look_up(self, shard: Shard, attempt: int) -> _Stored:
         """What there is of a shard, and what is to be done; of the answers only what is needed for that."""

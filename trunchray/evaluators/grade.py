@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.core.case import Case
-from trunchray.core.checks import Check, Custom, ToolCallSyntax
+from trunchray.core.checks import Check, Custom, Python, ToolCallSyntax
 from trunchray.core.digest import digest, sha256
 from trunchray.core.trial import Trace, Verdict
 from trunchray.errors import EvaluatorError, boundary
@@ -57,6 +57,8 @@ class Grader:
                 return await grade_custom(self._module(key), self._sandbox, case, trace)
             case ToolCallSyntax():
                 return grade_tool_calls(check, trace.tool_calls)
+            case Python():
+                raise EvaluatorError("only the program that evaluates it has this check", type="missing_program")
             case _:
                 return grade_text(check, trace.output)
 

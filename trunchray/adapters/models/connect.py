@@ -46,13 +46,13 @@ def load_clients(specs: Iterable[AgentSpec]) -> None:
 
     Not in a thread that runs an event loop. A model that cannot be asked here is left to whoever asks it.
     """
-    if any(_needs_litellm(spec) for spec in specs):
+    if any(_needs_litellm(spec) for spec in specs if isinstance(spec, ModelAgent)):
         from trunchray.adapters.models.litellm import prepare  # noqa: PLC0415
 
         prepare()
 
 
-def _needs_litellm(spec: AgentSpec) -> bool:
+def _needs_litellm(spec: ModelAgent) -> bool:
     try:
         route = providers.resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport)
     except UsageError:

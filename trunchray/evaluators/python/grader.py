@@ -108,7 +108,7 @@ def _verdict(results: Mapping[str, CheckResult], returned: Returned, form: Form)
     }
     return Verdict(
         passed=not complaints,
-        score=fsum(result.value for result in results.values()) / len(results),
+        score=fsum(result.value for result in results.values()) / len(results) if results else 1.0,
         message="; ".join(complaints) or None,
         details=details if returned.error is None else {**details, "error": clean(returned.error)},
     )

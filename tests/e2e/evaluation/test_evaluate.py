@@ -1,0 +1,348 @@
+"""One call evaluates a function: run, checked, gated, kept and continued, in this process and on Ray."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import trunchray
+from trunchray import EvalFailure, RunRecord, StoreError, UsageError, aevaluate, evaluate
+from trunchray.core.evaluation import EvaluationReport
+
+
+def upper(text: str) -> str:
+    return text.upper()
+
+
+def is_upper(r: RunRecord) -> bool:
+    return r.output == r.output.upper()
+
+
+CASES = [{"input": name, "expectedOutput": name.upper()} for name in "abcdefghij"]
+
+
+class Log:
+    """What tasks in any process have written down: a line for each run."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+
+    def __call__(self, text: str) -> None:
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+
+    def lines(self) -> list[str]:
+        return Path(self._path).read_text(encoding="utf-8").split()
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Log:
+    return Log(tmp_path / "log")
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    return str(tmp_path / "runs")
+
+
+def unmeasured(report: EvaluationReport) -> Any:
+    """What two runs of the same have in common."""
+    found = report.to_json()
+    for case in found["cases"]:
+        case.pop("ms")
+    return found
+
+
+def test_a_function_is_evaluated(pool: str, out: str, capsys: pytest.CaptureFixture[str]):
+    """Every case is run and compared with its expected output, in the order of the data, and the summary is printed."""
+    report = evaluate(name="upper", task=upper, data=CASES, pool=pool, out=out)
+    assert report.passed
+    assert [case.name for case in report.cases] == list("abcdefghij")
+    assert [case.output for case in report.cases] == list("ABCDEFGHIJ")
+    assert report.scorers["matches"].passes == 10
+    assert "upper passed" in capsys.readouterr().out
+
+
+def test_a_failed_gate(out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Raises with the limit, the cases and the whole report; the experiment is saved all the same."""
+    data = [*CASES, {"input": "x", "expectedOutput": "y"}]
+    with pytest.raises(EvalFailure, match="matches: 1 miss, 0 allowed: 'x'") as failed:
+        evaluate(name="upper", task=upper, data=data, out=out, save=tmp_path / "last.json", quiet=True)
+    assert failed.value.report.scorers["matches"].misses == 1
+    assert json.loads((tmp_path / "last.json").read_bytes())["cases"]["x"]["matches"]["pass"] is False
+    assert capsys.readouterr().out == ""
+
+
+def test_one_file_to_compare_with_and_to_save_to(out: str, tmp_path: Path):
+    """It is read before the first run and replaced after the last one: what passed then may not fail now."""
+    last = tmp_path / "last.json"
+
+    def judged(task: Any) -> EvaluationReport:
+        return evaluate(
+            name="upper", task=task, data=CASES, allow={"matches": 3}, compare=last, save=last, out=out, quiet=True
+        )
+
+    assert judged(upper).flips.broke == ()
+    with pytest.raises(EvalFailure, match="matches: 1 drop, 0 allowed: 'c'"):
+        judged(lambda text: "?" if text == "c" else text.upper())
+    assert [flip.case for flip in judged(upper).flips.fixed] == ["c"]
+
+
+def test_an_experiment_of_this_process_is_a_baseline(out: str):
+    """Without any file."""
+    before = evaluate(name="upper", task=upper, data=CASES, out=out, quiet=True)
+    with pytest.raises(EvalFailure, match="drop"):
+        evaluate(
+            name="upper",
+            task=str.lower,
+            data=CASES,
+            allow={"matches": {"miss": 10}},
+            compare=before.experiment,
+            out=out,
+            quiet=True,
+        )
+
+
+def test_as_many_cases_are_under_way_as_allowed(pool: str, out: str, tmp_path: Path):
+    """So many at a time, and no more, on however many workers; checks are part of a case's turn."""
+    here = Crowd(tmp_path / "crowd")
+    evaluate(
+        name="crowd",
+        task=here.run,
+        data=[{"input": number} for number in range(40)],
+        scorers={"done": here.check},
+        concurrency=4,
+        pool=pool,
+        out=out,
+        quiet=True,
+    )
+    assert here.most() == 4
+
+
+class Crowd:
+    """Counts who is there, in files, so that several processes count together."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = str(folder)
+        folder.mkdir()
+
+    async def run(self, number: int) -> int:
+        path = Path(self._folder, str(number))
+        path.touch()
+        seen = len([name for name in os.listdir(self._folder) if name.isdecimal()])
+        Path(self._folder, f"{number}.seen").write_text(str(seen), encoding="utf-8")
+        await asyncio.sleep(0.02)
+        return number
+
+    async def check(self, r: RunRecord) -> bool:
+        await asyncio.sleep(0.02)
+        Path(self._folder, str(r.output)).unlink()
+        return True
+
+    def most(self) -> int:
+        return max(int(path.read_text(encoding="utf-8")) for path in Path(self._folder).glob("*.seen"))
+
+
+def test_repeats(out: str):
+    """A check passes when every attempt passes; its value is the mean."""
+    seen = Counter[str]()
+
+    def flaky(text: str) -> str:
+        seen[text] += 1
+        return text.upper() if seen[text] % 2 else text
+
+    with pytest.raises(EvalFailure) as failed:
+        evaluate(name="flaky", task=flaky, data=CASES[:3], repeats=2, out=out, quiet=True)
+    results = [case.checks["matches"] for case in failed.value.report.cases]
+    assert [(result.passed, result.value) for result in results] == [(False, 0.5)] * 3
+    assert set(seen.values()) == {2}
+
+
+def test_a_task_that_raises_fails_its_checks(pool: str, out: str):
+    """Its siblings go on, and so do other cases: nothing of it is an error of the evaluation."""
+
+    def task(text: str) -> str:
+        if text == "b":
+            raise ValueError("no such customer")
+        return text.upper()
+
+    with pytest.raises(EvalFailure) as failed:
+        evaluate(name="raises", task=task, data=CASES, scorers={"upper": is_upper, "any": any_output}, out=out, quiet=True, pool=pool)
+    report = failed.value.report
+    assert report.scorers["upper"].failed == ("b",) == report.scorers["any"].failed
+    (case,) = [case for case in report.cases if case.name == "b"]
+    assert case.error == "ValueError: no such customer"
+    assert case.checks["upper"].explanation == "run failed: ValueError: no such customer"
+
+
+def any_output(r: RunRecord) -> bool:
+    return True
+
+
+def test_a_task_that_hangs_is_given_up(out: str):
+    """A function that ignores its signal costs its own case only, and does not keep the process."""
+    forever = threading.Event()
+
+    def task(text: str) -> str:
+        if text == "b":
+            forever.wait()
+        return text.upper()
+
+    with pytest.raises(EvalFailure) as failed:
+        evaluate(name="hangs", task=task, data=CASES, timeout="200ms", concurrency=1, out=out, quiet=True)
+    forever.set()
+    assert failed.value.report.scorers["matches"].failed == ("b",)
+    assert "timed out" in failed.value.report.cases[1].error
+
+
+def test_must_and_skip(out: str):
+    """A case's `must` beats what is allowed; what it skips is neither run nor counted."""
+    data = [{"input": "a", "must": ["matches"]}, {"input": "b", "skip": ["matches"]}, {"input": "c", "expectedOutput": "C"}]
+    with pytest.raises(EvalFailure, match="must") as failed:
+        evaluate(name="must", task=upper, data=data, allow={"matches": 5}, out=out, quiet=True)
+    report = failed.value.report
+    assert report.cases[1].checks == {}
+    assert (report.scorers["matches"].passes, report.scorers["matches"].misses) == (1, 1)
+
+
+def test_an_event_loop_that_runs_already(out: str):
+    """Async tasks run on the loop of the caller, where what they share with it works."""
+
+    async def main() -> EvaluationReport:
+        queue: asyncio.Queue[str] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+
+        async def task(text: str) -> str:
+            assert asyncio.get_running_loop() is loop
+            await queue.put(text)
+            return (await queue.get()).upper()
+
+        return await aevaluate(name="loop", task=task, data=CASES[:1], out=out, quiet=True)
+
+    assert asyncio.run(main()).passed
+
+
+def test_a_cancelled_call_goes_on_where_it_was(out: str, log: Log):
+    """What was finished is not run again."""
+
+    async def main() -> None:
+        enough = asyncio.Event()
+        count = 0
+
+        async def task(text: str) -> str:
+            nonlocal count
+            log(text)
+            count += 1
+            if count == 6:
+                enough.set()
+                await asyncio.sleep(3600)
+            return text.upper()
+
+        def call() -> Any:
+            return aevaluate(name="cancelled", task=task, data=CASES, concurrency=1, out=out, quiet=True)
+
+        first = asyncio.ensure_future(call())
+        await enough.wait()
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert (await call()).passed
+
+    asyncio.run(main())
+    counts = Counter(log.lines())
+    assert set(counts) == set("abcdefghij")
+    assert sorted(counts.values()) == [1] * 9 + [2]
+
+
+def test_what_has_ended_begins_anew(out: str, log: Log):
+    """Models say another thing each time: a call that has its report does not get the old one again."""
+
+    def task(text: str) -> str:
+        log(text)
+        return text.upper()
+
+    for _ in range(2):
+        evaluate(name="again", task=task, data=CASES, out=out, quiet=True)
+    assert Counter(log.lines()) == Counter("abcdefghij" * 2)
+
+
+def test_both_pools_give_the_same_report(ray_here: None, out: str):
+    """But for the times."""
+    scorers = {"matches": trunchray.matches(), "upper": is_upper, "half": lambda r: 0.5}
+    reports = []
+    for pool in ("local", "ray"):
+        with pytest.raises(EvalFailure) as failed:
+            evaluate(name="same", task=upper, data=CASES, scorers=scorers, repeats=2, pool=pool, out=out, quiet=True)
+        reports.append(unmeasured(failed.value.report))
+    assert reports[0] == reports[1]
+
+
+def test_a_worker_that_dies_costs_what_is_in_flight(ray_here: None, out: str, log: Log):
+    """A task that takes its process with it is run again elsewhere; every case counts once."""
+
+    def task(text: str) -> str:
+        log(text)
+        if text == "e" and log.lines().count("e") == 1:
+            os._exit(1)
+        return text.upper()
+
+    report = evaluate(name="dies", task=task, data=CASES, concurrency=2, pool="ray", out=out, quiet=True)
+    assert report.passed
+    assert len(report.cases) == 10
+    assert log.lines().count("e") == 2
+
+
+def test_what_cannot_be_sent_to_workers(ray_here: None, out: str):
+    """Is refused with the way out, before anything runs."""
+    lock = threading.Lock()
+
+    def task(text: str) -> str:
+        with lock:
+            return text
+
+    with pytest.raises(UsageError, match="cannot be sent to Ray workers: .*pool='local'"):
+        evaluate(name="lock", task=task, data=CASES, pool="ray", out=out, quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"task": 3}, "task"),
+        ({"data": []}, "there is no case"),
+        ({"scorers": {}}, "scorers is empty"),
+        ({"scorers": {"ready": "Is it ready?"}}, "judge"),
+        ({"allow": {"match": 1}}, "match"),
+        ({"allow": {"matches": -1}}, "matches"),
+        ({"repeats": 0}, "repeats: expected a whole number from 1 to 1,000, got 0"),
+        ({"concurrency": True}, "concurrency: expected a whole number"),
+        ({"timeout": "soon"}, "timeout"),
+        ({"compare": {"format": 1, "name": "x", "cases": {}}}, "format"),
+        ({"save": "/"}, "save"),
+        ({"name": ""}, "name: expected a text"),
+        ({"about": [1]}, "about: expected a mapping"),
+        ({"pool": "moon"}, "pool"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_refused(tmp_path: Path, wrong: dict[str, Any], message: str):
+    """Before anything runs or is written."""
+    ran: list[str] = []
+    asked: dict[str, Any] = {"name": "x", "task": ran.append, "data": CASES, "out": str(tmp_path / "runs"), **wrong}
+    with pytest.raises(UsageError, match=message):
+        evaluate(**asked)
+    assert ran == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_cannot_be_written(tmp_path: Path):
+    """Is an error of ours, not of any case."""
+    (tmp_path / "runs").write_text("a file", encoding="utf-8")
+    with pytest.raises((StoreError, UsageError)):
+        evaluate(name="x", task=upper, data=CASES, out=str(tmp_path / "runs"), quiet=True)

@@ -1,0 +1,42 @@
+"""What of a Python evaluation cannot be data: its task, its checks, and the judge that they ask."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trunchray.agents.python.task import Task
+from trunchray.errors import UsageError
+from trunchray.evaluators.judges.base import Judge
+from trunchray.evaluators.python.scorer import Scorer
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One evaluation's code. `timeout` bounds each run of the task and each check, in seconds."""
+
+    task: Task
+    scorers: Mapping[str, Scorer]
+    judge: Judge | None
+    timeout: float
+    modules: frozenset[str] = frozenset()
+    """The names of the modules that define the task and the checks."""
+
+
+def opened(program: Program | bytes | None) -> Program | None:
+    """The program, which for workers elsewhere comes pickled, by the driver alone: never from a store.
+
+    Raises:
+        UsageError: what it needs is not on this machine.
+    """
+    if not isinstance(program, bytes):
+        return program
+    try:
+        return pickle.loads(program)  # noqa: S301 - of our own driver, and our own code like the rest of it
+    except ModuleNotFoundError as e:
+        raise UsageError(
+            f"the task, or a check, needs the module {e.name!r}, which is not on this machine; install it on every node"
+        ) from e
+    except Exception as e:
+        raise UsageError(f"the task and its checks cannot be unpacked here: {type(e).__name__}: {e}") from e

@@ -1,0 +1,139 @@
+"""What is evaluated: cases as a program gives them, or as lines of a JSONL file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping
+from os import PathLike, fspath
+
+from pydantic import JsonValue
+
+from trunchray.adapters.store import Store
+from trunchray.core.case import MAX_CASES
+from trunchray.core.digest import canonical
+from trunchray.core.excerpt import excerpt
+from trunchray.core.frozen import Frozen
+from trunchray.core.names import nearest
+from trunchray.core.plain import plain
+from trunchray.errors import UsageError
+
+Data = str | PathLike[str] | Iterable[Mapping[str, object]]
+"""Cases, or where the JSONL file is that holds them."""
+
+_KEYS = ("name", "input", "expectedOutput", "must", "skip", "meta")
+_OLD = ("expect", "expected")
+
+
+class DataCase(Frozen):
+    """One case. `place` is where it was written, for messages."""
+
+    place: str
+    name: str
+    input: JsonValue
+    expected: tuple[JsonValue, ...] = ()
+    """The `expectedOutput`, which may be null; empty where there is none."""
+    must: tuple[str, ...] = ()
+    skip: tuple[str, ...] = ()
+
+
+def read_dataset(data: Data, scorers: Collection[str]) -> tuple[str, list[DataCase]]:
+    """Where the cases come from, and the cases in order; their names differ. `scorers` are the names of the checks.
+
+    Raises:
+        UsageError: there is none, or one of them is not a case.
+    """
+    source, rows = _rows(data)
+    cases = [_case(place, row, scorers) for place, row in rows]
+    if not cases:
+        raise UsageError(f"data: {source}: there is no case; give at least one {{'input': …}}")
+    if len(cases) > MAX_CASES:
+        raise UsageError(f"data: {source}: {len(cases):,} cases are more than {MAX_CASES:,}; evaluate them in parts")
+    first: dict[str, str] = {}
+    for case in cases:
+        if (other := first.setdefault(case.name, case.place)) != case.place:
+            raise UsageError(
+                f"{case.place}: a case named {excerpt(case.name, 80)!r} is already in {other}; results are compared by "
+                "name, so give each case a name of its own"
+            )
+    return source, cases
+
+
+def _rows(data: Data) -> tuple[str, list[tuple[str, object]]]:
+    if isinstance(data, str | PathLike):
+        path = fspath(data)
+        return path, [(f"{path}:{number}", row) for number, row in _lines(path)]
+    if isinstance(data, Mapping) or not isinstance(data, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"data: expected a list of cases or the path of a JSONL file, got {type(data).__name__}")
+    return "data", [(f"data[{number}]", row) for number, row in enumerate(data)]
+
+
+def _lines(path: str) -> list[tuple[int, object]]:
+    folder, _, name = path.rpartition("/")
+    try:
+        content = Store(folder or ("/" if path.startswith("/") else ".")).read(name).decode()
+    except FileNotFoundError:
+        raise UsageError(f"data: there is no file {path!r}; relative paths begin at the current directory") from None
+    except UnicodeDecodeError as e:
+        raise UsageError(f"data: {path}: not UTF-8: {e}") from e
+    rows: list[tuple[int, object]] = []
+    for number, line in enumerate(content.split("\n"), 1):
+        if line.strip():
+            try:
+                rows.append((number, json.loads(line)))
+            except (ValueError, RecursionError) as e:
+                raise UsageError(f"{path}:{number}: not JSON: {e}") from e
+    return rows
+
+
+def _case(place: str, row: object, scorers: Collection[str]) -> DataCase:
+    if not isinstance(row, Mapping):
+        raise UsageError(f"{place}: a case is an object with an 'input', not {type(row).__name__}")
+    for key in row:
+        if key in _OLD:
+            raise UsageError(f"{place}: {key!r} is not a key of a case; the expected output is 'expectedOutput'")
+        if key not in _KEYS:
+            raise UsageError(
+                f"{place}: unknown key {key!r}{nearest(str(key), _KEYS)}; put what else there is in 'meta'"
+            )
+    if "input" not in row:
+        raise UsageError(f"{place}: a case needs an 'input'")
+    given = _json(f"{place}: input", row["input"])
+    expected = (_json(f"{place}: expectedOutput", row["expectedOutput"]),) if "expectedOutput" in row else ()
+    must, skip = (_named(f"{place}: {key}", row.get(key, ()), scorers) for key in ("must", "skip"))
+    if both := [name for name in must if name in skip]:
+        raise UsageError(f"{place}: {both[0]!r} is both in 'must' and in 'skip'")
+    return DataCase(
+        place=place,
+        name=_name(place, row.get("name"), given),
+        input=given,
+        expected=expected,
+        must=must,
+        skip=skip,
+    )
+
+
+def _name(place: str, name: object, given: JsonValue) -> str:
+    if name is None:
+        return given if isinstance(given, str) else canonical(given).decode()
+    if not isinstance(name, str) or not name:
+        raise UsageError(f"{place}: name: expected a text, got {excerpt(repr(name), 60)}")
+    return name
+
+
+def _named(place: str, names: object, scorers: Collection[str]) -> tuple[str, ...]:
+    if isinstance(names, str) or not isinstance(names, list | tuple | set | frozenset):
+        raise UsageError(f"{place}: expected a list of names of checks, got {excerpt(repr(names), 60)}")
+    for name in names:
+        if name not in scorers:
+            raise UsageError(f"{place}: there is no check {name!r}{nearest(str(name), scorers)}")
+    return tuple(dict.fromkeys(names))
+
+
+def _json(place: str, value: object) -> JsonValue:
+    """The value as JSON, small enough in every number to be named by its hash."""
+    try:
+        found = plain(value)
+        canonical(found)
+    except ValueError as e:
+        raise UsageError(f"{place}: {e}") from e
+    return found

@@ -1,0 +1,128 @@
+"""One call that evaluates a function, an agent or a workflow: `trunchray.evaluate`.
+
+spec ─▶ release, run and program ─▶ the engine ─▶ counted rows ─▶ outcomes ─▶ report, experiment file, EvalFailure
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from os import PathLike
+from typing import Any, ParamSpec, TypeVar
+
+from trunchray.core.evaluation import EvaluationReport, failure
+from trunchray.frontends.evaluation.dataset import Data
+from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
+from trunchray.frontends.evaluation.job import Job, PoolName
+from trunchray.frontends.evaluation.spec import read_spec
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class _Caller:
+    """Who called from a running event loop, and the flag that ends the evaluation."""
+
+    loop: AbstractEventLoop | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+
+
+_caller: ContextVar[_Caller | None] = ContextVar("trunchray_caller", default=None)
+
+
+def evaluate(
+    *,
+    name: str,
+    task: object,
+    data: Data,
+    scorers: Mapping[str, object] | None = None,
+    allow: Mapping[str, object] | None = None,
+    compare: Comparable | None = None,
+    save: str | PathLike[str] | None = None,
+    about: Mapping[str, object] | None = None,
+    repeats: int = 1,
+    concurrency: int = 4,
+    timeout: str | float = "60s",
+    judge: object = None,
+    quiet: bool = False,
+    pool: PoolName = "auto",
+    address: str | None = None,
+    out: str = "runs",
+) -> EvaluationReport:
+    """Run every case, check it, print a summary, and fail when a check misses or drops more than allowed.
+
+    `task` is a function `(input)` or `(input, signal)`, sync or async, an agent with `send`, or a `workflow(…)`.
+    `data` is a list of cases `{input, name?, expectedOutput?, must?, skip?}`, or the path or URI of a JSONL file of
+    them. `scorers` maps a name to a check: a callable, a question, or one of the helpers; without any, the output has
+    to equal the `expectedOutput`. `allow` says by scorer how many cases may miss, and drop against `compare`, which is
+    the path of an experiment file or an `Experiment`; a file that is not there is no baseline. `save` is where this
+    experiment is written, pass or fail.
+
+    `concurrency` bounds the cases that are under way, `timeout` each run and each check: "60s", "500ms", "2m" or a
+    number of milliseconds. `judge` decides the questions.
+
+    Rows are kept below `out`, a folder or URI: a call that is interrupted goes on where it was when it is repeated; one
+    that has ended begins anew. `pool="ray"`, or the `address` of a Ray cluster, runs it there.
+
+    Raises:
+        EvalFailure: a limit is broken; its `report` is what would have been returned.
+        UsageError: the evaluation cannot be run as asked; nothing was run.
+        StoreError: the store refused or lost something; finished work is kept.
+        Interrupted: not all cases could be run; the same call continues.
+    """
+    spec = read_spec(
+        name=name,
+        task=task,
+        data=data,
+        scorers=scorers,
+        allow=allow,
+        compare=compare,
+        save=save,
+        about=about,
+        repeats=repeats,
+        concurrency=concurrency,
+        timeout=timeout,
+        judge=judge,
+    )
+    caller = _caller.get() or _Caller()
+    job = Job(spec, (task, *(scorers or {}).values()), pool=pool, address=address, out=out)
+    report = job.run(caller.loop, caller.stop)
+    if save is not None:
+        write_experiment(save, report.experiment)
+    if not quiet:
+        sys.stdout.write(report.text())
+    if not report.passed:
+        raise failure(report)
+    return report
+
+
+def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """The same for those who have an event loop already: what it runs locally runs on that loop."""
+
+    @wraps(call)
+    async def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        caller = _Caller(asyncio.get_running_loop())
+        token = _caller.set(caller)
+        try:
+            work = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
+        finally:
+            _caller.reset(token)
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            caller.stop.set()
+            await asyncio.wait({work})
+            raise
+
+    return called
+
+
+aevaluate = _from_a_loop(evaluate)
+"""`evaluate` for running event loops: async tasks and checks run on the loop of the caller."""

@@ -1,0 +1,137 @@
+"""An evaluation as a run of the engine: which one it is, what it runs, and what came of it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from asyncio import AbstractEventLoop
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Event
+from typing import Literal
+
+from pydantic import JsonValue
+
+from trunchray.adapters.releases import StoredRelease
+from trunchray.adapters.store import Store
+from trunchray.core.agent import Pacing, PythonAgent
+from trunchray.core.digest import digest
+from trunchray.core.evaluation import EvaluationReport, conclude
+from trunchray.core.release import slug
+from trunchray.core.run import SHARD_SIZE, RunSpec
+from trunchray.engine.launch import Launch, launch
+from trunchray.engine.program import Program
+from trunchray.engine.progress import Snapshot
+from trunchray.engine.rows import open_rows
+from trunchray.engine.status import read_status
+from trunchray.errors import Interrupted
+from trunchray.frontends.evaluation.code import modules_of, named, program_digest
+from trunchray.frontends.evaluation.compiled import compile_cases
+from trunchray.frontends.evaluation.outcomes import read_outcomes
+from trunchray.frontends.evaluation.spec import Spec
+
+PoolName = Literal["auto", "local", "ray"]
+SHARDS = 16
+"""Parts that cases are given out in, where there are enough of them: so many Ray workers have something to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One call. `code` is what the caller wrote: the task and the checks."""
+
+    spec: Spec
+    code: Sequence[object]
+    pool: PoolName
+    address: str | None
+    out: str
+
+    def run(self, loop: AbstractEventLoop | None, stop: Event) -> EvaluationReport:
+        """Run what no earlier call of the same kind has, and judge all of it.
+
+        Raises:
+            Interrupted: not all cases could be run; the same call continues.
+        """
+        spec, root = self.spec, Store(self.out)
+        checks = {name: scorer.digest for name, scorer in spec.scorers.items()}
+        release = compile_cases(spec.name, spec.source, spec.cases, checks, root.child(".releases"))
+        run = self._run(release, root)
+        launch(
+            run,
+            release,
+            {},
+            Launch(
+                root.uri,
+                _Quiet(),
+                pool=self.pool,
+                address=self.address,
+                program=Program(spec.task, spec.scorers, spec.judge, spec.timeout, modules_of(self.code)),
+                loop=loop,
+                stop=stop,
+            ),
+        )
+        return self._conclude(f"{root.uri}/{run.run_id}")
+
+    def _conclude(self, run_uri: str) -> EvaluationReport:
+        spec = self.spec
+        rows = open_rows(run_uri)
+        outcomes = read_outcomes(rows, spec.cases, list(spec.scorers))
+        trials = sum(1 for _ in rows.plan.evals) * spec.repeats
+        counted = read_status(run_uri).committed.rows
+        if counted < trials:
+            raise Interrupted(
+                f"{trials - counted:,} of {trials:,} runs of {spec.name!r} are still owed; the same call continues"
+            )
+        return conclude(
+            spec.name,
+            spec.about,
+            outcomes,
+            scorers=list(spec.scorers),
+            allow=spec.allow,
+            compare=spec.compare,
+        )
+
+    def _run(self, release: StoredRelease, root: Store) -> RunSpec:
+        spec = self.spec
+        agent = PythonAgent(
+            kind="python",
+            name="task",
+            task=named(self.code[0]),
+            code=program_digest(self.code),
+            timeout=spec.timeout,
+            pacing=Pacing(max_in_flight=spec.concurrency),
+        )
+        judge = spec.judge.identity if spec.judge else None
+        question: list[JsonValue] = [release.release.digest, agent.digest, judge, spec.repeats, spec.about]
+        return RunSpec(
+            run_id=_next_id(root, f"{slug(spec.name)}-{digest(question)[:10]}"),
+            title=spec.name,
+            release=release.uri,
+            release_digest=release.release.digest,
+            agents=(agent,),
+            attempts=spec.repeats,
+            shard_size=max(1, min(SHARD_SIZE, -(-len(spec.cases) // SHARDS))),
+        )
+
+
+def _next_id(root: Store, stem: str) -> str:
+    """The run of this question that has not ended, or else the next one."""
+    pattern = re.compile(rf"{re.escape(stem)}-(\d{{3,}})")
+    numbers = sorted(int(match[1]) for name in root.names() if (match := pattern.fullmatch(name.rstrip("/"))))
+    if not numbers:
+        return f"{stem}-001"
+    last = f"{stem}-{numbers[-1]:03d}"
+    ended = not root.exists(f"{last}/run.json") or read_status(f"{root.uri}/{last}").state == "complete"
+    return f"{stem}-{numbers[-1] + 1:03d}" if ended else last
+
+
+class _Quiet:
+    """Says nothing but warnings, to those who read stderr."""
+
+    def progress(self, snapshot: Snapshot) -> None:
+        """Nobody looks on."""
+
+    def note(self, message: str) -> None:
+        """Nobody looks on."""
+
+    def warn(self, message: str) -> None:
+        sys.stderr.write(f"trunchray: {message}\n")
