@@ -164,7 +164,7 @@ def _answers(kind: str, given: Any, fewest: int, most: int) -> dict[str, str | N
     for name in given:
         meaning = given[name] if isinstance(given, Mapping) else None
         if not isinstance(name, str) or not name.strip():
-            raise ValueError(f"the name of a {kind} must be a string, and not empty (got {name!r})")
+            raise ValueError(f"every {kind} has a name, which is not empty (got {name!r})")
         if name in found:
             raise ValueError(f"two {kind}s have the name {name!r}")
         if not isinstance(meaning, str | None):
@@ -177,7 +177,7 @@ def _answers(kind: str, given: Any, fewest: int, most: int) -> dict[str, str | N
 
 
 def _check_known(kind: str, name: object, answers: Mapping[str, object]) -> None:
-    if name not in answers:
+    if not isinstance(name, str) or name not in answers:
         raise ValueError(f"pass_ names no {kind}: {name!r}{nearest(str(name), answers)}")
 
 

@@ -65,7 +65,7 @@ class FitsSchema(Helper):
     def __call__(self, run: RunRecord) -> CheckResult | Awaitable[CheckResult]:
         if not _is_type(self.schema) and not isinstance(self.schema, Mapping):
             return _of_function(self.schema, run.output)
-        if isinstance(self.schema, type) and isinstance(run.output, self.schema) and isinstance(run.output, BaseModel):
+        if _is_model(self.schema) and isinstance(run.output, self.schema):
             return _result([])  # that is how it came to be
         try:
             value = plain(run.output)
@@ -91,6 +91,10 @@ def _json_schema():
 
 def _is_type(schema: object) -> bool:
     return isinstance(schema, type | TypeAdapter) or get_origin(schema) is not None
+
+
+def _is_model(schema: object) -> bool:
+    return isinstance(schema, type) and issubclass(schema, BaseModel)
 
 
 def _adapter(schema: Any) -> TypeAdapter[Any]:
