@@ -76,6 +76,8 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     def tell(outcome: Outcome) -> None:
         if not ended.done():
             ended.set_result(outcome)
+        elif inspect.iscoroutine(outcome[0]):
+            outcome[0].close()  # too late to be run
 
     def work() -> None:
         try:
