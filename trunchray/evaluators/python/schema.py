@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, get_origin
+from typing import Any, TypeGuard, get_origin
 from warnings import catch_warnings, simplefilter
 
 from pydantic import BaseModel, JsonValue, PydanticUserError, TypeAdapter, ValidationError
@@ -93,7 +93,7 @@ def _is_type(schema: object) -> bool:
     return isinstance(schema, type | TypeAdapter) or get_origin(schema) is not None
 
 
-def _is_model(schema: object) -> bool:
+def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:
     return isinstance(schema, type) and issubclass(schema, BaseModel)
 
 
