@@ -54,7 +54,7 @@ class _Agent:
 
 def _observe(messages: Iterable[Any], steps: Steps) -> None:
     listed = list(messages)
-    outputs = {peek(part, "toolCallId") for part in _parts(listed) if peek(part, "content") == _OUTPUT_TAKEN}
+    outputs = {peek(part, "toolCallId") for part in _parts(listed) if _takes_output(peek(part, "content"))}
     for message in listed:
         if peek(message, "kind") == "response":
             steps.model()
@@ -66,6 +66,10 @@ def _observe(messages: Iterable[Any], steps: Steps) -> None:
 def _parts(messages: Iterable[Any]) -> Iterable[Any]:
     for message in messages:
         yield from peek(message, "parts") or ()
+
+
+def _takes_output(content: object) -> bool:
+    return isinstance(content, str) and content == _OUTPUT_TAKEN
 
 
 def _observe_part(part: Any, steps: Steps) -> None:
