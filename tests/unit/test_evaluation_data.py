@@ -1,4 +1,4 @@
-"""The cases of a Python evaluation: read from a program or a file, refused with their place, compiled into a release."""
+"""Cases of a Python evaluation: read from a program or a file, refused with their place, compiled into a release."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str):
 
 def test_a_file_that_is_not_there(tmp_path: Path):
     """Says where relative paths begin."""
-    with pytest.raises(UsageError, match="there is no file .*; relative paths begin at the current directory"):
+    with pytest.raises(UsageError, match=r"there is no file .*; relative paths begin at the current directory"):
         read_dataset(str(tmp_path / "none.jsonl"), SCORERS)
 
 

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import threading
-import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -36,7 +35,7 @@ class Log:
         self._path = str(path)
 
     def __call__(self, text: str) -> None:
-        with open(self._path, "a", encoding="utf-8") as file:
+        with Path(self._path).open("a", encoding="utf-8") as file:
             file.write(f"{text}\n")
 
     def lines(self) -> list[str]:
@@ -131,24 +130,25 @@ class Crowd:
     """Counts who is there, in files, so that several processes count together."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = str(folder)
+        self._folder = folder
         folder.mkdir()
 
-    async def run(self, number: int) -> int:
-        path = Path(self._folder, str(number))
-        path.touch()
-        seen = len([name for name in os.listdir(self._folder) if name.isdecimal()])
-        Path(self._folder, f"{number}.seen").write_text(str(seen), encoding="utf-8")
-        await asyncio.sleep(0.02)
+    def run(self, number: int) -> int:
+        (self._folder / f"{number}.here").touch()
+        while len(self._those("begun")) + len(self._those("here")) < 4:  # nobody leaves before four have come
+            threading.Event().wait(0.01)
+        (self._folder / f"{number}.seen").write_text(str(len(self._those("here"))), encoding="utf-8")
         return number
 
-    async def check(self, r: RunRecord) -> bool:
-        await asyncio.sleep(0.02)
-        Path(self._folder, str(r.output)).unlink()
+    def check(self, r: RunRecord) -> bool:
+        (self._folder / f"{r.output}.here").rename(self._folder / f"{r.output}.begun")
         return True
 
     def most(self) -> int:
-        return max(int(path.read_text(encoding="utf-8")) for path in Path(self._folder).glob("*.seen"))
+        return max(int(path.read_text(encoding="utf-8")) for path in self._those("seen"))
+
+    def _those(self, kind: str) -> list[Path]:
+        return list(self._folder.glob(f"*.{kind}"))
 
 
 def test_repeats(out: str):
@@ -175,7 +175,15 @@ def test_a_task_that_raises_fails_its_checks(pool: str, out: str):
         return text.upper()
 
     with pytest.raises(EvalFailure) as failed:
-        evaluate(name="raises", task=task, data=CASES, scorers={"upper": is_upper, "any": any_output}, out=out, quiet=True, pool=pool)
+        evaluate(
+            name="raises",
+            task=task,
+            data=CASES,
+            scorers={"upper": is_upper, "any": any_output},
+            out=out,
+            quiet=True,
+            pool=pool,
+        )
     report = failed.value.report
     assert report.scorers["upper"].failed == ("b",) == report.scorers["any"].failed
     (case,) = [case for case in report.cases if case.name == "b"]
@@ -205,7 +213,11 @@ def test_a_task_that_hangs_is_given_up(out: str):
 
 def test_must_and_skip(out: str):
     """A case's `must` beats what is allowed; what it skips is neither run nor counted."""
-    data = [{"input": "a", "must": ["matches"]}, {"input": "b", "skip": ["matches"]}, {"input": "c", "expectedOutput": "C"}]
+    data = [
+        {"input": "a", "must": ["matches"]},
+        {"input": "b", "skip": ["matches"]},
+        {"input": "c", "expectedOutput": "C"},
+    ]
     with pytest.raises(EvalFailure, match="must") as failed:
         evaluate(name="must", task=upper, data=data, allow={"matches": 5}, out=out, quiet=True)
     report = failed.value.report
@@ -235,13 +247,10 @@ def test_a_cancelled_call_goes_on_where_it_was(out: str, log: Log):
 
     async def main() -> None:
         enough = asyncio.Event()
-        count = 0
 
         async def task(text: str) -> str:
-            nonlocal count
             log(text)
-            count += 1
-            if count == 6:
+            if len(log.lines()) == 6:
                 enough.set()
                 await asyncio.sleep(3600)
             return text.upper()
@@ -308,7 +317,7 @@ def test_what_cannot_be_sent_to_workers(ray_here: None, out: str):
         with lock:
             return text
 
-    with pytest.raises(UsageError, match="cannot be sent to Ray workers: .*pool='local'"):
+    with pytest.raises(UsageError, match=r"cannot be sent to Ray workers: .*pool='local'"):
         evaluate(name="lock", task=task, data=CASES, pool="ray", out=out, quiet=True)
 
 

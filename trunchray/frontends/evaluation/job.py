@@ -8,7 +8,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import JsonValue
 
@@ -24,7 +24,7 @@ from trunchray.engine.program import Program
 from trunchray.engine.progress import Snapshot
 from trunchray.engine.rows import open_rows
 from trunchray.engine.status import read_status
-from trunchray.errors import Interrupted
+from trunchray.errors import Interrupted, UsageError
 from trunchray.frontends.evaluation.code import modules_of, named, program_digest
 from trunchray.frontends.evaluation.compiled import compile_cases
 from trunchray.frontends.evaluation.outcomes import read_outcomes
@@ -49,8 +49,11 @@ class Job:
         """Run what no earlier call of the same kind has, and judge all of it.
 
         Raises:
+            UsageError: there is no such pool, or it cannot run this code.
             Interrupted: not all cases could be run; the same call continues.
         """
+        if self.pool not in get_args(PoolName):
+            raise UsageError(f"pool: there is no {self.pool!r}; choose one of {', '.join(get_args(PoolName))}")
         spec, root = self.spec, Store(self.out)
         checks = {name: scorer.digest for name, scorer in spec.scorers.items()}
         release = compile_cases(spec.name, spec.source, spec.cases, checks, root.child(".releases"))
