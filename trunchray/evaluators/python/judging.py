@@ -34,7 +34,9 @@ async def judge_checks(
         return {}
     try:
         state = state_of(run)
-        decisions = await _decisions(judge, state, [scorer.question(name) for name, scorer in scorers.items()], seconds)
+        decisions = await decisions_about(
+            judge, state, [scorer.question(name) for name, scorer in scorers.items()], seconds
+        )
     except ValueError as e:
         return dict.fromkeys(scorers, CheckResult.failed(clean(f"judge: {e}")))
     limit = min(seconds, judge.timeout)
@@ -65,7 +67,7 @@ def _step(step: StepRecord) -> JsonValue:
         raise ValueError(f"a step cannot be shown: {type(e).__name__}") from e
 
 
-async def _decisions(
+async def decisions_about(
     judge: Judge, state: JsonValue, questions: Sequence[Question], seconds: float
 ) -> dict[str, Decision]:
     """One for each question, by its id. Raises ValueError when there is none, and says why."""
