@@ -12,7 +12,7 @@ import textwrap
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
-from types import CellType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodDescriptorType, MethodType
 
 from pydantic import BaseModel, JsonValue
 
@@ -68,6 +68,8 @@ def _code(value: object, seen: Seen) -> JsonValue:
             return _class(value)
         case CodeType():
             return _byte_code(value, seen)
+        case BuiltinFunctionType() | MethodDescriptorType():
+            return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
         case _:
             return _instance(value, seen)
 
