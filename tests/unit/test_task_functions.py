@@ -214,7 +214,7 @@ async def test_a_task_is_a_task() -> None:
     """What is a task already is taken as it is."""
     task = as_task(shout)
     assert as_task(task) is task
-    assert task.subject is shout
+    assert task.authored == (shout,)
 
 
 async def test_a_sync_function_has_a_daemon_thread_of_its_own() -> None:

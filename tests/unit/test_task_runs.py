@@ -37,7 +37,7 @@ class Clock:
 
 
 def _task(perform: Perform, *, alone: bool = False) -> Task:
-    return Task("a test", perform, alone)
+    return Task(("a test",), perform, alone)
 
 
 async def trace_of(task: object, case: CaseInput = CASE, *, limit: float = 60, **agent: Any) -> Trace:
@@ -376,6 +376,6 @@ async def test_closing_gives_back_what_the_task_holds() -> None:
     async def echo(value: Any, _signal: CancelSignal, _steps: Steps) -> Any:
         return value
 
-    await PythonTaskAgent(Task("a test", echo, release=release), timeout=60).close()
+    await PythonTaskAgent(Task(("a test",), echo, release=release), timeout=60).close()
     await PythonTaskAgent(as_task(str), timeout=60).close()
     assert closed == ["closed"]

@@ -236,7 +236,7 @@ def test_a_task_is_used_on_one_event_loop_after_another() -> None:
     async def once(task: Task | None) -> Task:
         async with endpoint(answering({"output": "done"})) as url:
             task = http_endpoint(url) if task is None else task
-            if task.subject == url:
+            if task.authored[0] == url:
                 assert (await run(task)).output == "done"
             await task.close()
             return task

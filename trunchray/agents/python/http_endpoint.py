@@ -42,7 +42,9 @@ def http_endpoint(
         UsageError: the address is none, or a credential stands in it or in `headers`.
     """
     endpoint = Endpoint(url, headers=headers, api_key_env=api_key_env, header_env=header_env)
-    return Task(url, _Endpoint(endpoint, input, output), release=endpoint.close)
+    sent = {"headers": dict(headers or {}), "header_env": dict(header_env or {}), "api_key_env": api_key_env}
+    written = tuple(part for part in (url, sent, input, output) if part is not None)
+    return Task(written, _Endpoint(endpoint, input, output), release=endpoint.close)
 
 
 @dataclass(frozen=True, slots=True)

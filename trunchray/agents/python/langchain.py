@@ -46,7 +46,8 @@ def langchain(
     if not any(callable(getattr(runnable, name, None)) for name in ("ainvoke", "invoke")):
         hint = ": compile the graph first" if callable(getattr(runnable, "compile", None)) else ""
         raise UsageError(f"langchain(…) takes something with invoke or ainvoke, not {type(runnable).__name__}{hint}")
-    return Task(runnable, _Runnable(runnable, input, output, config))
+    written = (runnable, input, output, config)
+    return Task(tuple(part for part in written if part is not None), _Runnable(runnable, input, output, config))
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ def openai_agents(
     the steps are what the `new_items` tell: replies of the model, and calls of tools and handoffs, also those of a run
     that the SDK ended. A run that waits for an approval has failed.
     """
-    return Task(agent, _Agent(agent, run, dict(options or {})))
+    more = dict(options or {})
+    return Task((agent, more) if run is None else (agent, run, more), _Agent(agent, run, more))
 
 
 @dataclass(frozen=True, slots=True)

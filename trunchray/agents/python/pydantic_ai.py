@@ -34,7 +34,8 @@ def pydantic_ai(agent: Any, *, options: Mapping[str, Any] | None = None) -> Task
     """
     if not callable(getattr(agent, "run", None)):
         raise UsageError(f"pydantic_ai(…) takes something with run(prompt), not {type(agent).__name__}")
-    return Task(agent, _Agent(agent, dict(options or {})))
+    more = dict(options or {})
+    return Task((agent, more), _Agent(agent, more))
 
 
 @dataclass(frozen=True, slots=True)

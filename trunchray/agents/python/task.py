@@ -30,8 +30,8 @@ WAYS = (
 class Task:
     """Something that makes an output out of an input."""
 
-    subject: object
-    """What the author gave: a function, an agent, the definition of a workflow, an address."""
+    authored: tuple[object, ...]
+    """All that its author wrote or chose, most telling first: functions, agents, the definition of a workflow."""
     perform: Perform
     alone: bool = False
     """Runs of it must not overlap in one process, because what is observed of one could not be told from another."""
@@ -84,9 +84,9 @@ def as_task(given: object) -> Task:
         raise UsageError(f"the task is a {type(given).__name__} that has begun already: give {name} without calling it")
     if callable(getattr(given, "send", None)):
         sending = Sending.to(given)
-        return Task(given, sending, alone=sending.stream is not None)
+        return Task((given,), sending, alone=sending.stream is not None)
     if callable(given):
-        return Task(given, Function.of(given))
+        return Task((given,), Function.of(given))
     raise UsageError(_refusal(given))
 
 

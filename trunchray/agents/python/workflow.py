@@ -67,7 +67,9 @@ def workflow(
         run = _InOrder(steps, Callee.of(invoke_step, ("step", "payload"), "invoke_step"))
     else:
         raise UsageError("a workflow needs somebody to run its steps: give workflow(definition, invoke_step=…)")
-    return Task(definition, _Workflow(run, steps[-1].name if steps else None, trigger, output))
+    written = (runner or invoke_step, definition, *(step for _, step in steps), trigger, output)
+    last = steps[-1].name if steps else None
+    return Task(tuple(part for part in written if part is not None), _Workflow(run, last, trigger, output))
 
 
 def _steps_if_any(definition: object) -> tuple[NamedStep, ...]:
