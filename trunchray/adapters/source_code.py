@@ -68,8 +68,6 @@ def _code(value: object, seen: Seen) -> JsonValue:
             return _class(value)
         case CodeType():
             return _byte_code(value, seen)
-        case BuiltinFunctionType() | MethodDescriptorType():
-            return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
         case _:
             return _instance(value, seen)
 
@@ -107,6 +105,8 @@ def _class(kind: type) -> JsonValue:
 def _instance(value: object, seen: Seen) -> JsonValue:
     """Values by their class and fields; of anything else, such as a client or a lock, the class alone."""
     match value:
+        case BuiltinFunctionType() | MethodDescriptorType():
+            return f"{getattr(value, '__module__', None)}.{value.__qualname__}"
         case Enum():
             return [_class(type(value)), value.name]
         case BaseModel():
