@@ -418,6 +418,19 @@ async def test_a_stream_in_a_thread_that_throws_is_a_run_error() -> None:
     assert failed == Returned(error="the stream of events failed: BufferError: full", steps=(LLM,))
 
 
+class Unreadable:
+    @property
+    def type(self) -> str:
+        raise ValueError("gone")
+
+
+async def test_an_event_that_cannot_be_read_is_a_run_error() -> None:
+    """An event that raises when it is looked at is a stream that failed, wherever it is read."""
+    agent = StreamsInAThread([Unreadable(), model()], ends=True)
+    for task in (Streams([Unreadable()]), agent):
+        assert (await run(task)).error == "the stream of events failed: ValueError: gone"
+
+
 async def test_runs_of_an_agent_that_streams_do_not_overlap() -> None:
     """Two cases put to one agent at a time would each be told of the other's steps."""
     agent = PythonTaskAgent(as_task(Streams([model(), model()])), timeout=60)

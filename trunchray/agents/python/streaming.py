@@ -151,10 +151,14 @@ class _ThreadListener:
             self._loop.call_soon_threadsafe(what, *arguments)
 
     def _received(self, event: object) -> None:
-        if not self._stopped.is_set():
-            self._came += 1
+        if self._stopped.is_set():
+            return
+        self._came += 1
+        try:
             self._take(event)
+        except Exception as e:  # an event that cannot be read
+            self._failed(e)
 
     def _failed(self, error: BaseException) -> None:
         if not self._stopped.is_set():
-            self.error = error
+            self.error = self.error or error
