@@ -132,3 +132,15 @@ def test_a_check_that_every_case_skips_has_no_mean():
     """And nothing passed, of nothing."""
     report = concluded({"a": "s"}, scorers=["S"], compare=experiment({"a": "p"}))
     assert "| S | 0/0 | 0 (0) | 0 (0) | – |" in report.markdown()
+
+
+def test_one_check_explained():
+    """Its broken limits with their cases, then why each case failed: those that are allowed to, too."""
+    report = concluded({"a": "m", "b": "f", "c": "p"}, allow={"S": 1}, before={"a": "p"})
+    assert (
+        report.explained("S")
+        == """\
+2 misses, 1 allowed: 'a', 'b'; 1 drop, 0 allowed: 'a'; must pass: 'a'
+  a (must pass)
+  b"""
+    )

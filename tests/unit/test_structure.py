@@ -42,6 +42,7 @@ OWNERS = {
     "rich": "cli/",
     "numpy": "core/",
     "scipy": "core/distributions.py",
+    "pytest": "frontends/evaluation/pytest_",  # what it is a plugin of
     "tenacity": "adapters/",  # stores and model calls retry by different rules
     "pydantic": "",
     "pydantic_core": "",

@@ -11,15 +11,11 @@ from trunchray.core.allowance import Allowance
 from trunchray.core.changes import Changes, changes
 from trunchray.core.check_result import CheckResult
 from trunchray.core.evaluation_markdown import FailedCheck, evaluation_markdown
-from trunchray.core.evaluation_text import evaluation_text
-from trunchray.core.excerpt import excerpt
+from trunchray.core.evaluation_text import check_text, evaluation_text, named
 from trunchray.core.experiment import CheckRecord, Experiment
 from trunchray.core.frozen import Frozen
 from trunchray.core.scorer_report import Marked, ScorerReport, scorer_report
 from trunchray.errors import EvalFailure
-
-NAMED = 50
-"""Cases that a message names of each broken limit; the report has all of them."""
 
 
 class CaseOutcome(Frozen):
@@ -92,9 +88,9 @@ class EvaluationReport(Frozen):
             "experiment": self.experiment.to_json(),
         }
 
-    def failed_cases(self, scorer: str) -> list[FailedCheck]:
-        """What a check found wrong, in the order of the data."""
-        return [failed for failed in self._failed() if failed.check == scorer]
+    def explained(self, scorer: str) -> str:
+        """Which limits of one check are broken, on one line; then every case that failed it, and why."""
+        return check_text(self.scorers[scorer], [each for each in self._failed() if each.check == scorer])
 
     def _failed(self) -> list[FailedCheck]:
         return [
@@ -138,7 +134,7 @@ def conclude(
 def failure(report: EvaluationReport) -> EvalFailure:
     """The error that names every limit that the evaluation broke, with its cases."""
     lines = [
-        f"{scorer}: {broken}: {_named(broken.cases)}"
+        f"{scorer}: {broken}: {named(broken.cases)}"
         for scorer, each in report.scorers.items()
         for broken in each.broken
     ]
@@ -158,8 +154,3 @@ def _marked(scorer: str, cases: Sequence[CaseOutcome]) -> list[Marked]:
 def _reason(result: CheckResult) -> str:
     """Why a check failed, as far as is known."""
     return result.explanation or (f"value {result.value:.2f}" if result.value else "")
-
-
-def _named(cases: Sequence[str]) -> str:
-    shown = ", ".join(repr(excerpt(case, 80)) for case in cases[:NAMED])
-    return shown + (f" and {len(cases) - NAMED:,} more" if len(cases) > NAMED else "")

@@ -17,6 +17,9 @@ from trunchray.core.evaluation_markdown import (
 from trunchray.core.excerpt import excerpt
 from trunchray.core.scorer_report import ScorerReport
 
+NAMED = 50
+"""Cases that a message names of each broken limit; the report has all of them."""
+
 
 def evaluation_text(
     name: str, scorers: Mapping[str, ScorerReport], failed: Sequence[FailedCheck], changes: Changes
@@ -32,6 +35,19 @@ def evaluation_text(
     return "\n".join(sections) + "\n"
 
 
+def check_text(report: ScorerReport, failed: Sequence[FailedCheck]) -> str:
+    """Which limits of one check are broken, on one line; then every case that failed it, and why."""
+    broken = "; ".join(f"{limit}: {named(limit.cases)}" for limit in report.broken)
+    lines = (f"{_line(each.case)}{_reason(each)}" for each in failed)
+    return "\n".join([broken or "every limit is kept", listed(lines, len(failed), "  ")])
+
+
+def named(cases: Sequence[str]) -> str:
+    """The first cases, and how many more there are."""
+    shown = ", ".join(repr(excerpt(case, NAME_LENGTH)) for case in cases[:NAMED])
+    return shown + (f" and {len(cases) - NAMED:,} more" if len(cases) > NAMED else "")
+
+
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
     """The first column to the left, figures to the right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
@@ -43,9 +59,12 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _failed(failed: FailedCheck) -> str:
+    return f"{_line(failed.check)} — {_line(failed.case)}{_reason(failed)}"
+
+
+def _reason(failed: FailedCheck) -> str:
     must = " (must pass)" if failed.must else ""
-    reason = f": {_line(failed.reason, 200)}" if failed.reason else ""
-    return f"{_line(failed.check)} — {_line(failed.case)}{must}{reason}"
+    return must + (f": {_line(failed.reason, 200)}" if failed.reason else "")
 
 
 def _line(text: str, most: int = NAME_LENGTH) -> str:

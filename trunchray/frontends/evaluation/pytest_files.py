@@ -1,0 +1,128 @@
+"""Files of Python evaluations as pytest collects them: a test for each check, one run for all of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trunchray.core.evaluation import EvaluationReport
+from trunchray.errors import EvalFailure, TrunchrayError
+from trunchray.evaluators.python.scorer import as_scorers
+from trunchray.frontends.evaluation.evaluate import aevaluate
+from trunchray.frontends.evaluation.loading import load
+from trunchray.frontends.evaluation.pytest_sharing import shared
+
+_SET_APART = ("_", "conftest.")
+
+
+class EvalFiles:
+    """The files that hold evaluations, as a plugin."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self._files = frozenset(files)
+
+    @classmethod
+    def found(cls, config: pytest.Config, patterns: Sequence[str]) -> EvalFiles:
+        """The files of these patterns, from the current directory on or else from pytest's root directory.
+
+        A folder stands for the Python files in it.
+
+        Raises:
+            pytest.UsageError: a pattern matches no file.
+        """
+        return cls([file for pattern in patterns for file in _matching(config, pattern)])
+
+    def add_to(self, config: pytest.Config) -> None:
+        """Have pytest look at the files, unless its arguments choose some of them."""
+        chosen = [Path(config.invocation_params.dir, arg.partition("::")[0]) for arg in config.args]
+        seen = {file for file in self._files if any(place in (file, *file.parents) for place in chosen)}
+        if not (seen and config.args_source is pytest.Config.ArgsSource.ARGS):
+            config.args += [str(file) for file in sorted(self._files - seen)]
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        return EvalFile.from_parent(parent, path=file_path) if file_path in self._files else None
+
+
+class EvalFile(pytest.File):
+    """One file, with its evaluation."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """A test for each check, in the order of the spec."""
+        runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self.config.add_cleanup(runner.close)
+        try:
+            spec = runner.run(load(self.path).spec())
+            names = list(as_scorers(spec.get("scorers")))
+        except TrunchrayError as e:
+            raise self.CollectError(str(e)) from e
+        evaluation = Evaluation(self.config, self.path, spec, runner)
+        for name in names:
+            yield CheckItem.from_parent(self, name=name, evaluation=evaluation)
+
+
+class Evaluation:
+    """Runs once, when the first of its checks is asked for; processes of one test run share it."""
+
+    def __init__(self, config: pytest.Config, path: Path, spec: dict[str, Any], runner: asyncio.Runner) -> None:
+        self._config, self._path, self._spec, self._runner = config, path, spec, runner
+        self._outcome: EvaluationReport | TrunchrayError | None = None
+
+    def report(self) -> EvaluationReport:
+        """What it found, whether its gate is passed or not.
+
+        Raises:
+            TrunchrayError: it did not run; the same one for every check.
+        """
+        if self._outcome is None:
+            self._outcome = shared(self._config, self._path, self._run)
+        if isinstance(self._outcome, TrunchrayError):
+            raise self._outcome
+        return self._outcome
+
+    def _run(self) -> EvaluationReport | TrunchrayError:
+        spec: dict[str, Any] = self._spec | {"quiet": True}
+        try:
+            return self._runner.run(aevaluate(**spec))
+        except EvalFailure as e:
+            return e.report
+        except TrunchrayError as e:
+            return e
+
+
+class BrokenCheck(Exception):
+    """A check misses or drops more than allowed."""
+
+
+class CheckItem(pytest.Item):
+    """One check of an evaluation: it fails when a limit of it is broken."""
+
+    def __init__(self, *, evaluation: Evaluation, **more: Any) -> None:
+        super().__init__(**more)
+        self._evaluation = evaluation
+
+    def runtest(self) -> None:
+        report = self._evaluation.report()
+        if report.scorers[self.name].broken:
+            raise BrokenCheck(report.explained(self.name))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        """What was found; of an evaluation that did not run, why not. Only bugs have a traceback."""
+        if isinstance(excinfo.value, BrokenCheck | TrunchrayError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, None, str]:
+        return self.path, None, self.name
+
+
+def _matching(config: pytest.Config, pattern: str) -> list[Path]:
+    folders = dict.fromkeys((config.invocation_params.dir, config.rootpath))
+    for folder in folders:
+        inside = f"{pattern}/*.py" if (folder / pattern).is_dir() else pattern
+        if found := [file for file in sorted(folder.glob(inside)) if not file.name.startswith(_SET_APART)]:
+            return found
+    raise pytest.UsageError(f"--trunchray-evals: no file matches {pattern!r} in {', '.join(map(str, folders))}")
