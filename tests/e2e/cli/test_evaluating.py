@@ -223,7 +223,8 @@ def test_compare_and_save_under_one_path(trunchray: CommandLine, here: Path):
     """The first run has nothing to compare with, the second drops, the third compares with that: pass or fail."""
     keys = '"compare": "last.json", "save": "last.json", "allow": {"matches": 2}'
     path = write(here, PASSES.replace('"allow": {"matches": 1}', keys))
-    assert trunchray("eval", "run", path).code == 0
+    first = trunchray("eval", "run", path)
+    assert (first.code, first.out.splitlines()[-1]) == (0, "no drops were counted: there is no file 'last.json' yet")
     write(here, path.read_text().replace("value.upper()", "value"))
     broke = trunchray("eval", "run", path, "--json")
     assert (broke.code, broke.json["flips"]["broke"]) == (1, [{"case": "one", "check": "matches"}])
@@ -250,6 +251,20 @@ def test_quiet_hides_the_summary_only(trunchray: CommandLine, here: Path):
     assert "matches: 1 miss, 0 allowed: 'two'" in done.err
 
 
+def test_a_reader_that_goes_away_changes_no_verdict(here: Path):
+    """A failed gate fails behind `| head`, too."""
+    file = write(here, FAILS)
+    many = ", ".join(f'{{"name": "{number:079}", "input": "b", "expectedOutput": "?"}}' for number in range(120))
+    file.write_text(file.read_text().replace('{"name": "one"', many + ', {"name": "one"'))
+    command = [sys.executable, "-m", "trunchray.cli.main", "eval", "run", str(file)]
+    with subprocess.Popen(command, cwd=here, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+        assert done.stdout
+        done.stdout.close()
+        assert done.stderr
+        said = done.stderr.read().decode()
+    assert (done.returncode, "Traceback" in said) == (1, False)
+
+
 def test_the_file_runs_by_itself_too(here: Path):
     """The same spec, for Python."""
     main = """
@@ -268,7 +283,10 @@ def process(here: Path, file: Path, *flags: str) -> subprocess.CompletedProcess[
 
 
 def python(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
     return subprocess.run(
-        [sys.executable, *words], cwd=here, env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *words], cwd=here, env=environment(), capture_output=True, text=True, check=False
     )
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}

@@ -10,6 +10,7 @@ import sys
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -97,10 +98,21 @@ def evaluate(
     if save is not None:
         write_experiment(save, report.experiment)
     if not quiet:
-        sys.stdout.write(report.text())
+        _tell(report.text(), "" if spec.compare else _nothing_yet(compare))
     if not report.passed:
         raise failure(report)
     return report
+
+
+def _tell(*texts: str) -> None:
+    """Print; a reader that has gone away, as after `| head`, changes no verdict."""
+    with suppress(BrokenPipeError):
+        sys.stdout.write("".join(texts))
+
+
+def _nothing_yet(compare: object) -> str:
+    """What is said of an experiment that is not there."""
+    return "" if compare is None else f"no drops were counted: there is no file {str(compare)!r} yet\n"
 
 
 def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
