@@ -70,7 +70,11 @@ def _step(step: StepRecord) -> JsonValue:
 async def decisions_about(
     judge: Judge, state: JsonValue, questions: Sequence[Question], seconds: float
 ) -> dict[str, Decision]:
-    """One for each question, by its id. Raises ValueError when there is none, and says why."""
+    """One for each question, by its id. The judge has so many seconds.
+
+    Raises:
+        ValueError: there is none; the message is the reason, and more about it after a colon.
+    """
     found = await ended(call(judge.invoke, state, questions), seconds)
     if found.complaint is not None:
         raise ValueError("timeout" if found.late else found.complaint)
