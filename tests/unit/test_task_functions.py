@@ -217,17 +217,19 @@ async def test_a_task_is_a_task() -> None:
     assert task.authored == (shout,)
 
 
-async def test_a_sync_function_has_a_daemon_thread_of_its_own() -> None:
+async def test_a_sync_function_has_a_daemon_thread_to_itself() -> None:
     """It cannot hold up the event loop, nor the end of Python, nor another run."""
     threads: list[threading.Thread] = []
     context: contextvars.ContextVar[str] = contextvars.ContextVar("context")
     context.set("of the run")
+    both = threading.Barrier(2)
 
     def look(_text: str) -> str:
         threads.append(threading.current_thread())
+        both.wait()
         return context.get()
 
-    assert [await run(look), await run(look)] == [Returned(output="of the run")] * 2
+    assert await asyncio.gather(run(look), run(look)) == [Returned(output="of the run")] * 2
     assert all(thread.daemon for thread in threads)
     assert len({threading.current_thread(), *threads}) == 3
 

@@ -20,7 +20,7 @@ from trunchray.errors import UsageError
 class Function:
     """Calls a function with the input, or with the input and the cancel signal.
 
-    A sync function runs in a thread of its own, an async one on the event loop, which it must not block.
+    A sync function has a thread to itself, an async one on the event loop, which it must not block.
     """
 
     callee: Callee
