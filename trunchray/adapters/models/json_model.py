@@ -1,0 +1,86 @@
+"""A language model that is asked for JSON, in the best way that it takes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from trunchray.adapters.models.base import ModelClient, ModelRequest
+from trunchray.adapters.models.connect import build_client, load_clients
+from trunchray.adapters.models.providers import check_headers, check_params, is_mock, resolve
+from trunchray.adapters.models.retry import Completed, Waits, complete_with_retries
+from trunchray.core.agent import ModelAgent
+from trunchray.errors import ProviderError
+
+JSON: Mapping[str, JsonValue] = {"response_format": {"type": "json_object"}}
+WAYS: tuple[Mapping[str, JsonValue], ...] = ({**JSON, "temperature": 0}, JSON, {})
+"""Request fields, best first: a model that refuses some is asked the next way, and from then on that way."""
+
+
+class JsonModel:
+    """One model. Connections are made in the process and event loop of the first call; keys are read there, too.
+
+    Params of the spec's own go before those of the `ways`. It can be pickled, without its connections.
+
+    Raises:
+        UsageError: the model cannot be asked.
+    """
+
+    def __init__(
+        self, spec: ModelAgent, *, ways: Sequence[Mapping[str, JsonValue]] = WAYS, waits: Waits | None = None
+    ) -> None:
+        self._route = resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport)
+        if not is_mock(spec.model):
+            check_params(spec.model, spec.params)
+            check_headers(spec.model, spec.headers)
+        self.spec = spec
+        self._ways, self._waits = tuple(ways), waits
+        self._way = 0
+        self._clients: dict[int, ModelClient] = {}
+        """By way."""
+
+    async def ask(self, messages: Sequence[Mapping[str, Any]]) -> Completed:
+        """The reply to a chat, after as many retries as the spec's pacing has.
+
+        Raises:
+            UsageError: its key is not in the environment.
+            ProviderError: the last one, when nothing is left to try.
+        """
+        chat = tuple(dict(message) for message in messages)
+        request = ModelRequest(chat, self.spec.limits.max_output_tokens, case_id="judge")
+        way = self._way
+        while True:
+            try:
+                done = await self._asked(way, request)
+            except ProviderError as e:
+                if e.type != "bad_request" or way + 1 == len(self._ways):
+                    raise
+                way += 1
+            else:
+                self._way = max(self._way, way)
+                return done
+
+    async def close(self) -> None:
+        """Close every connection; it may be asked again."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_clients": {}}
+
+    async def _asked(self, way: int, request: ModelRequest) -> Completed:
+        client, (clock, sleep, uniform) = await self._client(way), self._waits or Waits()
+        return await complete_with_retries(client, request, self.spec.pacing, clock=clock, sleep=sleep, uniform=uniform)
+
+    async def _client(self, way: int) -> ModelClient:
+        if self._route.transport == "litellm" and not self._clients:
+            await asyncio.to_thread(load_clients, [self.spec])
+        if way not in self._clients:
+            spec = self.spec.model_copy(update={"params": {**self._ways[way], **self.spec.params}})
+            self._clients[way] = build_client(spec, environ=os.environ)
+        return self._clients[way]
