@@ -19,6 +19,7 @@ from trunchray.errors import (
 )
 
 if TYPE_CHECKING:
+    from trunchray.agents.python.cancellation import CancelSignal
     from trunchray.agents.python.http_endpoint import http_endpoint
     from trunchray.agents.python.langchain import langchain
     from trunchray.agents.python.openai_agents import openai_agents
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from trunchray.frontends.evaluation.evaluate import aevaluate, evaluate
 
 _LAZY = {
+    "agents.python.cancellation": "CancelSignal",
     "agents.python.http_endpoint": "http_endpoint",
     "agents.python.langchain": "langchain",
     "agents.python.openai_agents": "openai_agents",
@@ -58,6 +60,7 @@ _PLACES = {name: module for module, names in _LAZY.items() for name in names.spl
 
 __all__ = [
     "AuthoringError",
+    "CancelSignal",
     "EvalFailure",
     "EvaluationReport",
     "Experiment",

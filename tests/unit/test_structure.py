@@ -151,15 +151,41 @@ def test_the_public_names():
     """What a program may rely on is this list, and all of it is there."""
     assert trunchray.__all__ == [
         "AuthoringError",
+        "CancelSignal",
+        "EvalFailure",
+        "EvaluationReport",
+        "Experiment",
         "Interrupted",
         "Problem",
         "ReleaseError",
+        "RunRecord",
+        "StepRecord",
         "StoreError",
         "TrunchrayError",
         "UsageError",
+        "aevaluate",
+        "ask",
+        "avoids",
+        "evaluate",
+        "fits_schema",
+        "http_endpoint",
+        "includes",
+        "jev",
+        "langchain",
+        "matches",
+        "mentions",
+        "openai_agents",
+        "pydantic_ai",
+        "ran_steps",
+        "steps_at_most",
+        "system_one",
+        "under",
+        "workflow",
     ]
-    public = {name for name, value in vars(trunchray).items() if not name.startswith("_") and hasattr(value, "__mro__")}
-    assert public == set(trunchray.__all__)
+    assert all(callable(getattr(trunchray, name)) for name in trunchray.__all__)
+    assert set(trunchray.__all__) <= set(dir(trunchray))
+    with pytest.raises(AttributeError, match="has no attribute 'evalute'"):
+        _ = trunchray.evalute  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def test_importing_is_light():

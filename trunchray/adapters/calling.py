@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import queue
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,6 +13,13 @@ from functools import partial
 from typing import Any
 
 Outcome = tuple[Any, BaseException | None]
+Work = Callable[[], object]
+
+IDLE = 10.0
+"""Seconds that a thread waits for further work: starting one keeps the event loop waiting until it runs."""
+
+_idle: list[queue.SimpleQueue[Work]] = []
+"""Where threads take work from that have none; the last one that became idle is the first to get some."""
 
 _abandoned: set[asyncio.Task[Outcome]] = set()
 """What was told to stop and has not yet; an event loop alone would not keep it."""
@@ -66,9 +74,10 @@ def is_async(function: object) -> bool:
 
 
 async def in_thread(function: Callable[[], Any]) -> Any:
-    """What the function returns or raises, in a daemon thread of its own that nothing waits for once we are cancelled.
+    """What the function returns or raises, in a daemon thread that does nothing else meanwhile.
 
-    The threads of a pool are joined when Python ends: one that hangs would keep the process from ending.
+    Nothing waits for it once we are cancelled. The threads of an executor are joined when Python ends: one that hangs
+    would keep the process from ending.
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Outcome] = loop.create_future()
@@ -88,8 +97,31 @@ async def in_thread(function: Callable[[], Any]) -> Any:
             loop.call_soon_threadsafe(tell, outcome)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), name="trunchray-call", daemon=True).start()
+    _hand_out(partial(context.run, work))
     found, error = await ended
     if error is not None:
         raise error
     return found
+
+
+def _hand_out(work: Work) -> None:
+    """Have a thread do it at once: an idle one, or else a new one."""
+    try:
+        given = _idle.pop()
+    except IndexError:
+        given = queue.SimpleQueue[Work]()
+        threading.Thread(target=_work_off, args=(given,), name="trunchray-call", daemon=True).start()
+    given.put(work)
+
+
+def _work_off(given: queue.SimpleQueue[Work]) -> None:
+    """Do one thing after another, until there has been nothing to do for a while."""
+    while True:
+        try:
+            given.get(timeout=IDLE)()
+        except queue.Empty:
+            with suppress(ValueError):  # work is being handed to us right now
+                _idle.remove(given)
+                return
+            continue
+        _idle.append(given)

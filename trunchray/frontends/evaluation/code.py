@@ -29,7 +29,9 @@ def program_digest(objects: Iterable[object]) -> str:
 
 
 def named(task: object) -> str:
-    """`<module>:<qualified name>` of a task, for people."""
+    """`<module>:<qualified name>` of a task, for people; an address is itself."""
+    if isinstance(task, str):
+        return task
     origin = _origin(task)
     return f"{_module(origin) or '?'}:{getattr(origin, '__qualname__', type(origin).__qualname__)}"
 
