@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -249,6 +250,30 @@ def test_quiet_hides_the_summary_only(trunchray: CommandLine, here: Path):
     done = trunchray("eval", "run", "evals/shout.py")
     assert (done.code, done.out) == (1, "")
     assert "matches: 1 miss, 0 allowed: 'two'" in done.err
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_exit_3_when_it_is_interrupted(here: Path, number: signal.Signals):
+    """What is running is ended, nothing is saved; that is no failed gate."""
+    text = """
+        import asyncio, sys
+
+        async def task(value):
+            print("started", file=sys.stderr, flush=True)
+            await asyncio.sleep(600)
+
+        evaluation = {"name": "e", "task": task, "data": [{"input": "a"}], "timeout": "10m", "save": "last.json"}
+    """
+    command = [sys.executable, "-m", "trunchray.cli.main", "eval", "run", str(write(here, text)), "--json"]
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=here, env=environment(), text=True, **streams) as running:
+        assert running.stderr
+        assert running.stderr.readline() == "started\n"
+        running.send_signal(number)
+        out, err = running.communicate()
+    assert (running.returncode, json.loads(out)["code"]) == (3, "EVAL_INCOMPLETE")
+    assert err == "error: interrupted; the same command continues\n"
+    assert not (here / "last.json").exists()
 
 
 def test_a_reader_that_goes_away_changes_no_verdict(here: Path):

@@ -131,6 +131,7 @@ def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         except asyncio.CancelledError:
             caller.stop.set()
             await asyncio.wait({work})
+            work.exception()  # which says what is still owed, to nobody: it would be taken for forgotten
             raise
 
     return called
