@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from trunchray.evaluators.python.helper import Helper, async_problem, at_least_p
 from trunchray.evaluators.python.showing import clean, shown
 from trunchray.evaluators.quote import quote_some
 
-Words = Sequence[str] | Callable[[RunRecord], Iterable[str]]
-"""The same words for every case, or a function that says which they are for a run."""
+Words = Sequence[str] | Callable[[RunRecord], Any]
+"""The same words for every case, or a function that returns the list of those for a run."""
 
 
 def mentions(words: Words, *, at_least: float = 1) -> Mentions:
