@@ -144,3 +144,11 @@ def test_one_check_explained():
   a (must pass)
   b"""
     )
+
+
+def test_nothing_moves_the_cursor():
+    """What a model says may hold anything; here it is spelt out."""
+    report = with_reasons(CheckResult.failed("\x1b[2Jgone"), c0="\u202eeno")
+    assert "  S — \\u202eeno: \\x1b[2Jgone\n" in report.text()
+    assert "- S — \\\\u202eeno: \\\\x1b\\[2Jgone\n" in report.markdown()
+    assert "\\u202eeno: \\x1b[2Jgone" in report.explained("S")

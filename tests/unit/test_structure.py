@@ -195,7 +195,15 @@ def test_importing_is_light():
     waited for, starts without what reads rows one by one.
     """
     heavy = {"ray", "litellm", "pyarrow", "s3fs", "fsspec", "aiohttp", "scipy", "numpy", "duckdb"}
-    reports = {"trunchray.engine.aggregate", "trunchray.core.tally", "trunchray.pages", "scipy", "pyarrow.compute"}
+    reports = {
+        "trunchray.evaluators.python",
+        "trunchray.agents.python",
+        "trunchray.engine.aggregate",
+        "trunchray.core.tally",
+        "trunchray.pages",
+        "scipy",
+        "pyarrow.compute",
+    }
     code = "import sys, {}; print(*sorted({!r} & sys.modules.keys()))"
     for module, unwanted in (
         ("trunchray", heavy),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Any, cast
@@ -13,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from trunchray.core.excerpt import excerpt
+from trunchray.core.printable import printable
 
 PIPE_WIDTH = 1000
 """Characters a line may have where there is no terminal."""
@@ -23,9 +23,6 @@ NAME_WIDTH = 24
 _LEAST_NAME = 12
 _GAP = 2
 """Blanks between two columns."""
-
-# Control characters, those that turn the direction of writing around, and halves of characters.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -51,11 +48,6 @@ def labelled(label: str, message: str, style: str) -> Text:
 def paragraph(text: str, style: str = "") -> Text:
     """Text that is broken between words where a terminal is too narrow, also in a table that moves."""
     return Text(printable(text), style, no_wrap=False, overflow="fold")
-
-
-def printable(text: str) -> str:
-    """The text with each character that could move the cursor or disturb a terminal spelt out, like x1b."""
-    return _UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def one_line(text: str, length: int = 200) -> str:

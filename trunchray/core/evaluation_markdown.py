@@ -8,6 +8,7 @@ from typing import NamedTuple
 from trunchray.core.changes import Changes
 from trunchray.core.excerpt import excerpt
 from trunchray.core.markdown import table, text, whole_text
+from trunchray.core.printable import printable
 from trunchray.core.scorer_report import LimitName, ScorerReport
 
 LISTED = 100
@@ -85,9 +86,11 @@ def listed(lines: Iterable[str], count: int, mark: str) -> str:
 
 def _failed(failed: FailedCheck) -> str:
     must = " (must pass)" if failed.must else ""
-    return f"{_name(failed.check)} — {_name(failed.case)}{must}" + (f": {text(failed.reason)}" if failed.reason else "")
+    return f"{_name(failed.check)} — {_name(failed.case)}{must}" + (
+        f": {text(printable(failed.reason))}" if failed.reason else ""
+    )
 
 
 def _name(name: str) -> str:
     """On one line, cut before what has to be escaped is."""
-    return whole_text(excerpt(" ".join(name.split()), NAME_LENGTH))
+    return whole_text(printable(excerpt(" ".join(name.split()), NAME_LENGTH)))

@@ -15,6 +15,7 @@ from trunchray.core.evaluation_markdown import (
     verdict,
 )
 from trunchray.core.excerpt import excerpt
+from trunchray.core.printable import printable
 from trunchray.core.scorer_report import ScorerReport
 
 NAMED = 50
@@ -68,4 +69,4 @@ def _reason(failed: FailedCheck) -> str:
 
 
 def _line(text: str, most: int = NAME_LENGTH) -> str:
-    return excerpt(" ".join(text.split()), most)
+    return printable(excerpt(" ".join(text.split()), most))

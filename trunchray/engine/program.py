@@ -5,11 +5,14 @@ from __future__ import annotations
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from trunchray.agents.python.task import Task
 from trunchray.errors import UsageError
-from trunchray.evaluators.judges.base import Judge
-from trunchray.evaluators.python.scorer import Scorer
+
+if TYPE_CHECKING:
+    from trunchray.agents.python.task import Task
+    from trunchray.evaluators.judges.base import Judge
+    from trunchray.evaluators.python.scorer import Scorer
 
 
 @dataclass(frozen=True, slots=True)

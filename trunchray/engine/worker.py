@@ -30,7 +30,6 @@ from trunchray.adapters.sandbox.tools import ToolModule
 from trunchray.adapters.telemetry.connect import connect
 from trunchray.agents.admitted import Admitted
 from trunchray.agents.base import Agent, build_agent
-from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.agents.unasked import Unasked
 from trunchray.core.agent import AgentSpec, PythonAgent
@@ -49,7 +48,6 @@ from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
 from trunchray.engine.trial import AnyGrader, Generation, TrialRunner
 from trunchray.errors import StoreError, UsageError
 from trunchray.evaluators.grade import Grader
-from trunchray.evaluators.python.grader import PythonGrader
 
 YOUNG_OBJECTS = 100_000
 """How many new objects set off Python's search for garbage while a worker is open, in place of 700.
@@ -169,6 +167,8 @@ class Worker:
         self._sandbox = EvaluatorSandbox(slots=place.slots)
         self._grader: AnyGrader = Grader(_modules(release), self._sandbox)
         if program := self._program:
+            from trunchray.evaluators.python.grader import PythonGrader  # noqa: PLC0415 - workers start all the time
+
             self._grader = PythonGrader(program.scorers, program.judge, timeout=program.timeout)
         self._telemetry = connect(place.config.observe, run=spec.run_id, worker=place.name, on_ray=place.on_ray)
         self._toolbox = Toolbox(_tools(release), telemetry=self._telemetry)
@@ -367,7 +367,9 @@ class Worker:
             client = ObservedClient(client, spec, self._telemetry)
         return build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
 
-    def _python(self, spec: PythonAgent) -> PythonTaskAgent:
+    def _python(self, spec: PythonAgent) -> Agent:
+        from trunchray.agents.python.agent import PythonTaskAgent  # noqa: PLC0415 - as above
+
         if self._program is None:
             raise UsageError(
                 f"{spec.name!r} is the Python task {spec.task}, which only the program that evaluates it can run; "
