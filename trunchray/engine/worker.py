@@ -278,6 +278,8 @@ class Worker:
         await self._admissions.close()
         for desk in self._desks.values():
             await desk.agent.close()
+        if self._program and self._program.judge:
+            await self._program.judge.close()
         if self._cache:
             self._cache.close()
         await self._sandbox.close()
