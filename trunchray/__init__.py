@@ -29,12 +29,22 @@ if TYPE_CHECKING:
     from trunchray.core.experiment import Experiment
     from trunchray.core.record import RunRecord, StepRecord
     from trunchray.evaluators.judges.bars import jev, system_one
+    from trunchray.evaluators.judges.scripted import ScriptedJudge
     from trunchray.evaluators.python.asking import ask
     from trunchray.evaluators.python.comparing import includes, matches
     from trunchray.evaluators.python.schema import fits_schema
     from trunchray.evaluators.python.trajectory import ran_steps, steps_at_most, under
     from trunchray.evaluators.python.words import avoids, mentions
+    from trunchray.frontends.evaluation.calibrate import Calibration, acalibrate, calibrate
     from trunchray.frontends.evaluation.evaluate import aevaluate, evaluate
+    from trunchray.frontends.evaluation.judges import judge_model
+    from trunchray.frontends.evaluation.prebuilt import (
+        answer_relevancy,
+        correctness,
+        faithfulness,
+        parse_prebuilt,
+        trajectory_accuracy,
+    )
 
 _LAZY = {
     "agents.python.cancellation": "CancelSignal",
@@ -47,12 +57,16 @@ _LAZY = {
     "core.experiment": "Experiment",
     "core.record": "RunRecord StepRecord",
     "evaluators.judges.bars": "jev system_one",
+    "evaluators.judges.scripted": "ScriptedJudge",
     "evaluators.python.asking": "ask",
     "evaluators.python.comparing": "includes matches",
     "evaluators.python.schema": "fits_schema",
     "evaluators.python.trajectory": "ran_steps steps_at_most under",
     "evaluators.python.words": "avoids mentions",
+    "frontends.evaluation.calibrate": "Calibration acalibrate calibrate",
     "frontends.evaluation.evaluate": "aevaluate evaluate",
+    "frontends.evaluation.judges": "judge_model",
+    "frontends.evaluation.prebuilt": "answer_relevancy correctness faithfulness parse_prebuilt trajectory_accuracy",
 }
 """The names of each module that has some."""
 
@@ -60,6 +74,7 @@ _PLACES = {name: module for module, names in _LAZY.items() for name in names.spl
 
 __all__ = [
     "AuthoringError",
+    "Calibration",
     "CancelSignal",
     "EvalFailure",
     "EvaluationReport",
@@ -68,26 +83,35 @@ __all__ = [
     "Problem",
     "ReleaseError",
     "RunRecord",
+    "ScriptedJudge",
     "StepRecord",
     "StoreError",
     "TrunchrayError",
     "UsageError",
+    "acalibrate",
     "aevaluate",
+    "answer_relevancy",
     "ask",
     "avoids",
+    "calibrate",
+    "correctness",
     "evaluate",
+    "faithfulness",
     "fits_schema",
     "http_endpoint",
     "includes",
     "jev",
+    "judge_model",
     "langchain",
     "matches",
     "mentions",
     "openai_agents",
+    "parse_prebuilt",
     "pydantic_ai",
     "ran_steps",
     "steps_at_most",
     "system_one",
+    "trajectory_accuracy",
     "under",
     "workflow",
 ]
