@@ -13,7 +13,8 @@ from typing import TextIO
 import pytest
 
 from trunchray.cli.output import Output
-from trunchray.cli.screen import console, one_line, printable
+from trunchray.cli.screen import console, one_line
+from trunchray.core.printable import printable
 from trunchray.errors import AuthoringError, Problem, StoreError, UsageError
 
 HOSTILE = "[red]x[/red] :smile: \x1b[2J\r\x07\u202egnp.exe \udcff"

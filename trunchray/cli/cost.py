@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Self
 
 from trunchray.cli.job import Job
 from trunchray.cli.output import Output
-from trunchray.cli.screen import Line, fitted, printable
+from trunchray.cli.screen import Line, fitted
 from trunchray.cli.tables import spent_of
 from trunchray.core.estimate import ModelEstimate, Range, together
+from trunchray.core.printable import printable
 from trunchray.engine.launch import estimate_cost
 from trunchray.engine.spending import Spending
 from trunchray.errors import Interrupted, UsageError

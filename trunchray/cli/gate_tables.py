@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from trunchray.cli.comparison_tables import NAMED
-from trunchray.cli.screen import Line, fitted, printable
+from trunchray.cli.screen import Line, fitted
+from trunchray.core.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -84,7 +84,7 @@ def logs(
     Example: trunchray logs quickstart-1 --follow --address http://head:8265
     """
     from trunchray.adapters.ray_jobs import RayJobs
-    from trunchray.cli.screen import printable
+    from trunchray.core.printable import printable
 
     output = Output(as_json=json)
     cluster = RayJobs(address_of(address))
@@ -161,7 +161,7 @@ def described(job: RayJob) -> dict[str, JsonValue]:
 
 
 async def _followed(cluster: RayJobs, job_id: str, show: Callable[[str], None] | None) -> str:
-    from trunchray.cli.screen import printable
+    from trunchray.core.printable import printable
 
     pieces: list[str] = []
     async for text in cluster.follow(job_id):

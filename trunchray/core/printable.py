@@ -1,0 +1,13 @@
+"""Anybody's text where it could move a cursor."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters, those that turn the direction of writing around, and halves of characters.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """The text with each character that could move the cursor or disturb a terminal spelt out, like x1b."""
+    return _UNPRINTABLE.sub(lambda found: repr(found[0])[1:-1], text)
