@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from trunchray.adapters.models.base import ModelReply, ReplyToken
-from trunchray.core.decisions import NO, YES, Decision, Fallback, Question
+from trunchray.core.check_result import CheckResult
+from trunchray.core.decisions import NO, YES, Decision, Fallback, Question, Thresholds
+from trunchray.core.folding import fold
+from trunchray.core.judged import judged, yes_no
 from trunchray.evaluators.judges.labelled import read_labelled
 from trunchray.evaluators.judges.prompt import INSTRUCTIONS, labels, messages
 
@@ -198,3 +201,16 @@ def test_labels_that_begin_alike() -> None:
     text = json.dumps({"1": {"answer": "1", "probabilities": stated}})
     given = tokens(text, {'"answer": "': {"": 1.0}, "1": {"1": 0.99}})
     assert {decision.method for decision in read(text, [many], tokens=given)} == {"stated"}
+
+
+def test_how_probabilities_were_found_is_recorded() -> None:
+    """The result of a check says so, also of several attempts at once, unless they differ in it."""
+    results = [
+        judged(yes_no(), Decision("ready", {YES: 0.9, NO: 0.1}, method=method), Thresholds()).result
+        for method in ("logprobs", "stated", None)
+    ]
+    assert [result.to_json().get("method") for result in results] == ["logprobs", "stated", None]
+    logprobs, stated, _ = ({"ready": result} for result in results)
+    failed = {"ready": CheckResult.failed("judge: timeout")}
+    assert fold([logprobs, failed, logprobs])["ready"].method == "logprobs"
+    assert fold([logprobs, stated])["ready"].method is None

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field, JsonValue
 
+from trunchray.core.decisions import Method
 from trunchray.core.frozen import Frozen
 
 
@@ -19,6 +20,8 @@ class CheckResult(Frozen):
     """By answer, of a check that a judge decides."""
     confidence: float | None = Field(default=None, ge=0, le=1)
     """The judge's probability of the answer it thinks likeliest."""
+    method: Method | None = None
+    """Where a language model's probabilities come from, as in `Decision`; None too where attempts differ in it."""
     escalated: bool = False
     """Somebody else was asked, because the judge was unsure."""
 

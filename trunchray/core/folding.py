@@ -24,6 +24,7 @@ def _result(name: str, number: int, attempt: Mapping[str, CheckResult]) -> Check
 def _folded(results: Sequence[CheckResult]) -> CheckResult:
     if len(results) == 1:
         return results[0]
+    methods = {result.method for result in results if result.probabilities is not None}
     confidences = [result.confidence for result in results if result.confidence is not None]
     return CheckResult(
         passed=all(result.passed for result in results),
@@ -31,6 +32,7 @@ def _folded(results: Sequence[CheckResult]) -> CheckResult:
         explanation=_explanation(results),
         probabilities=_probabilities([result.probabilities for result in results if result.probabilities is not None]),
         confidence=_mean(confidences) if confidences else None,
+        method=methods.pop() if len(methods) == 1 else None,
         escalated=any(result.escalated for result in results),
     )
 

@@ -125,6 +125,7 @@ def _result(decision: Decision, *, value: float, passed: bool = False, explanati
         explanation=explanation,
         probabilities=dict(decision.probabilities),
         confidence=max(decision.probabilities.values()),
+        method=decision.method,
     )
 
 
