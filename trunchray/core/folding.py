@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 
 from trunchray.core.check_result import CheckResult
+from trunchray.core.decisions import Method
 
 
 def fold(attempts: Sequence[Mapping[str, CheckResult]]) -> dict[str, CheckResult]:
@@ -24,7 +25,7 @@ def _result(name: str, number: int, attempt: Mapping[str, CheckResult]) -> Check
 def _folded(results: Sequence[CheckResult]) -> CheckResult:
     if len(results) == 1:
         return results[0]
-    methods = {result.method for result in results if result.probabilities is not None}
+    methods: set[Method | None] = {result.method for result in results if result.probabilities is not None}
     confidences = [result.confidence for result in results if result.confidence is not None]
     return CheckResult(
         passed=all(result.passed for result in results),
