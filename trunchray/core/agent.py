@@ -6,8 +6,6 @@ part of the digest: they change how a run goes, not what is asked of the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
@@ -246,8 +244,8 @@ class PythonAgent(Frozen):
 
     # What models have, and those who read about agents of both kinds ask for.
     base_url: ClassVar[None] = None
-    params: ClassVar[Mapping[str, JsonValue]] = MappingProxyType({})
-    headers: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    params: ClassVar[dict[str, JsonValue]] = {}
+    headers: ClassVar[dict[str, str]] = {}
     system_prompt: ClassVar[SystemPrompt] = "system"
     limits: ClassVar[Limits] = Limits()
     mock: ClassVar[None] = None

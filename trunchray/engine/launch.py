@@ -19,7 +19,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.adapters.telemetry.connect import connect, refuse_untraceable
-from trunchray.core.agent import ModelAgent
+from trunchray.core.agent import ModelAgent, PythonAgent
 from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
@@ -92,6 +92,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     make_plan(spec, index)  # an impossible selection is refused before anything is written
     if how.pool == "local" and how.address:
         raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
+    _refuse_code(spec, how)
     how.spending.refuse_unpriced(spec.agents)
     refuse_untraceable(how.observe)
     if how.address is None and _asks(spec, how):
@@ -189,6 +190,16 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
             f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are not counted; `trunchray run` again"
         )
     return publish(result.report, folder)
+
+
+def _refuse_code(spec: RunSpec, how: Launch) -> None:
+    """Find out that what is to be run is not data."""
+    for agent in spec.agents:
+        if isinstance(agent, PythonAgent) and how.program is None:
+            raise UsageError(
+                f"run {spec.run_id!r} is of Python code ({agent.task}), which only the program that evaluates it can "
+                "run and check; call `trunchray.evaluate`, or `trunchray eval run FILE`, again"
+            )
 
 
 def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:

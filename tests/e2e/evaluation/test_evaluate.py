@@ -14,6 +14,7 @@ import pytest
 
 import trunchray
 from trunchray import EvalFailure, RunRecord, StoreError, UsageError, aevaluate, evaluate
+from trunchray.cli.main import run_command
 from trunchray.core.evaluation import EvaluationReport
 
 
@@ -355,3 +356,23 @@ def test_a_store_that_cannot_be_written(tmp_path: Path):
     (tmp_path / "runs").write_text("a file", encoding="utf-8")
     with pytest.raises((StoreError, UsageError)):
         evaluate(name="x", task=upper, data=CASES, out=str(tmp_path / "runs"), quiet=True)
+
+
+def test_other_commands_know_the_run(out: str, capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    """It is reported on, compared, gated and exported as every run; what needs its code is refused with the way on."""
+    evaluate(name="upper", task=upper, data=CASES, out=out, quiet=True)
+    (run,) = Path(out).glob("upper-*")
+
+    def said(*command: str) -> tuple[int, str]:
+        code = run_command(list(command))
+        told = capsys.readouterr()
+        return code, told.out + told.err
+
+    for command in (["report"], ["status"], ["gate", "--allow", "overall=0"], ["compare", str(run)]):
+        code, text = said(command[0], str(run), *command[1:])
+        assert code == 0, text
+    for form in ("csv", "jsonl", "inspect", "openai-evals"):
+        code, text = said("export", str(run), "--to", form, "--out", str(tmp_path / form))
+        assert code == 0, text
+    code, text = said("regrade", str(run))
+    assert (code, "call `trunchray.evaluate`" in text) == (2, True)

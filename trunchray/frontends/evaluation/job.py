@@ -95,10 +95,11 @@ class Job:
 
     def _run(self, release: StoredRelease, root: Store) -> RunSpec:
         spec = self.spec
+        task = named(self.code[0])
         agent = PythonAgent(
             kind="python",
-            name="task",
-            task=named(self.code[0]),
+            name=task.rpartition(":")[2] or task,
+            task=task,
             code=program_digest(self.code),
             timeout=spec.timeout,
             pacing=Pacing(max_in_flight=spec.concurrency),
