@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,14 @@ def test_what_is_in_the_current_directory_can_be_imported(folder: Path):
     written(folder, "task = str.lower", "project_task.py")
     spec = loaded(folder, "import project_task\nevaluation = SPEC | {'task': project_task.task}", "evals/spec_file.py")
     assert spec["task"] is str.lower
+
+
+def test_other_processes_find_them_too(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """Those that are started from here, such as Ray's; what was looked for before still is, and nothing twice."""
+    monkeypatch.setenv("PYTHONPATH", f"{folder}{os.pathsep}/elsewhere")
+    for _ in range(2):
+        loaded(folder, "evaluation = SPEC", "evals/spec_file.py")
+    assert os.environ["PYTHONPATH"].split(os.pathsep) == [str(folder / "evals"), str(folder), "/elsewhere"]
 
 
 def test_a_file_of_a_package_is_a_part_of_it(folder: Path):

@@ -252,6 +252,16 @@ def test_quiet_hides_the_summary_only(trunchray: CommandLine, here: Path):
     assert "matches: 1 miss, 0 allowed: 'two'" in done.err
 
 
+def test_workers_of_ray_find_what_is_beside_the_file(here: Path):
+    """And what is in the current directory, though neither is installed; stdout is one JSON value then, too."""
+    write(here, "def loud(value):\n    return value.upper()", "project_voice.py")
+    write(here, "import project_voice\n\ndef shout(value):\n    return project_voice.loud(value)", "evals/beside_it.py")
+    text = PASSES.replace("return value.upper()", "print('working'); return shout(value)")
+    file = write(here, "    from beside_it import shout\n" + text.replace('"name"', '"pool": "ray", "name"', 1))
+    done = process(here, file, "--json")
+    assert (done.returncode, [case["output"] for case in json.loads(done.stdout)["cases"]]) == (0, ["A", "B"])
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_exit_3_when_it_is_interrupted(here: Path, number: signal.Signals):
     """What is running is ended, nothing is saved; that is no failed gate."""

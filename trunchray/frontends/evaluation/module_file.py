@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
@@ -94,7 +95,13 @@ def _executed(name: str, file: Path) -> ModuleType:
 
 
 def _find(*folders: Path) -> None:
-    """Look for modules in these folders first, as Python itself does for a script."""
+    """Look for modules in these folders first, as Python itself does for a script.
+
+    Processes that are started from here do so as well: Ray's workers, on this machine.
+    """
     for folder in reversed(folders):
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
+    before = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    known = dict.fromkeys([*map(str, folders), *filter(None, before)])
+    os.environ["PYTHONPATH"] = os.pathsep.join(known)
