@@ -6,14 +6,18 @@ import json
 from collections.abc import Mapping
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from support.evaluations import concluded, experiment
+from trunchray.adapters.store import Store
 from trunchray.core.check_result import CheckResult
 from trunchray.core.evaluation import EvaluationReport
 from trunchray.core.experiment import Experiment
 from trunchray.core.folding import fold
+from trunchray.errors import UsageError
+from trunchray.frontends.evaluation.experiment_file import read_experiment
 
 NAMES = st.sampled_from("abcdefgh")
 NOW = st.dictionaries(NAMES, st.text("pfsmM", min_size=2, max_size=2), min_size=1)
@@ -140,6 +144,45 @@ def test_experiments_are_read_as_they_were_written(now: dict[str, str]):
     after = Experiment.parse(json.loads(before.to_bytes()), "x")
     assert after == before
     assert list(after.cases) == list(now)
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    ANYTHING
+    | st.fixed_dictionaries(
+        {"format": st.just(2), "name": st.just("e")},
+        optional={"about": ANYTHING, "cases": st.dictionaries(NAMES, st.dictionaries(NAMES, ANYTHING, max_size=2))},
+    )
+)
+def test_whatever_is_compared_with_is_an_experiment_or_refused(value: object):
+    """In words of ours; and what is taken for one can be written again."""
+    found = parsed(value)
+    if isinstance(found, Experiment):
+        assert Experiment.parse(json.loads(found.to_bytes()), "x") == found
+    else:
+        assert found.startswith("compare: ")
+
+
+def parsed(value: object) -> Experiment | str:
+    """The experiment, or why it is none."""
+    try:
+        return Experiment.parse(value, "compare")
+    except UsageError as e:
+        return str(e)
+
+
+@given(st.binary(max_size=40))
+def test_whatever_a_file_holds_is_an_experiment_or_refused(content: bytes):
+    """In words of ours, which name the file."""
+    Store("memory://whatever").write("e.json", content)
+    with pytest.raises(UsageError, match=r"^compare 'memory://whatever/e.json': "):
+        read_experiment("memory://whatever/e.json", name="e")
 
 
 @given(st.lists(RESULTS, min_size=1, max_size=5), st.randoms())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import pytest
@@ -170,6 +171,13 @@ def test_a_failure_names_every_broken_limit_with_its_cases():
     ]
     assert error.report is report
     assert (error.exit_code, type(error)) == (1, EvalFailure)
+
+
+def test_a_failure_crosses_processes():
+    """Whole, with its report."""
+    error = failure(concluded({"a": "fp"}))
+    copy = pickle.loads(pickle.dumps(error))
+    assert (str(copy), copy.report) == (str(error), error.report)
 
 
 def test_a_failure_names_at_most_fifty_cases_of_a_limit():

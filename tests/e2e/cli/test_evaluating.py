@@ -71,6 +71,7 @@ def test_json_of_what_passes_is_the_report(trunchray: CommandLine, here: Path, f
     done = trunchray("eval", "run", "evals/shout.py", *flags)
     assert (done.code, done.err) == (0, "")
     assert list(done.json) == ["name", "about", "passed", "scorers", "cases", "flips", "experiment"]
+    assert done.out == json.dumps(done.json, indent=2, ensure_ascii=False) + "\n"
     assert done.json["passed"] is True
     assert [case["output"] for case in done.json["cases"]] == ["A", "B"]
 
