@@ -33,6 +33,12 @@ def test_requests_say_what_was_asked_and_no_more() -> None:
     }
 
 
+def test_the_form_of_a_reply_is_asked_for() -> None:
+    """Where a request has one it is sent beside everything else."""
+    form = {"type": "json_object"}
+    assert written({"temperature": 0}, response_format=form)["response_format"] == form
+
+
 @pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
 def test_params_override_the_limit(name: str) -> None:
     """A limit among the params is the only one that is sent, under the name it has there."""

@@ -14,7 +14,7 @@ from trunchray.core.decisions import NO, YES, Decision, Fallback, Question, Thre
 from trunchray.core.folding import fold
 from trunchray.core.judged import judged, yes_no
 from trunchray.evaluators.judges.labelled import read_labelled
-from trunchray.evaluators.judges.prompt import INSTRUCTIONS, labels, messages
+from trunchray.evaluators.judges.prompt import INSTRUCTIONS, labels, messages, schema
 
 READY = Question("ready", "boolean", "Is it ready?", {YES: "it can be sent", NO: None})
 TONE = Question("tone", "choice", "Which tone?", {"warm": "kind words", "cold": None})
@@ -79,8 +79,8 @@ def test_what_a_model_states() -> None:
         ("1", {"answer": "no", "probabilities": {"yes": 0.1, "no": 0.8}}, "add up to 0.9"),
         ("2", {"answer": "A", "probabilities": {"A": 0.8, "B": 0.1}}, "add up to 0.9"),
         ("3", {"answer": "C", "probabilities": {"A": 0.1, "B": 0.1, "C": 0.7}}, "add up to 0.9"),
-        ("1", {"answer": "maybe", "probabilities": {"yes": 0.2, "no": 0.8}}, "'maybe', not one of the labels yes, no"),
-        ("2", {"answer": "warm", "probabilities": {"A": 0.9, "B": 0.1}}, "not one of the labels A, B"),
+        ("1", {"answer": "maybe", "probabilities": {"yes": 0.2, "no": 0.8}}, "'maybe', not one of yes, no"),
+        ("2", {"answer": "warm", "probabilities": {"A": 0.9, "B": 0.1}}, "not one of A, B"),
         ("2", {"answer": "A", "probabilities": {"warm": 0.9, "cold": 0.1}}, "not of A, B"),
         ("2", {"answer": "A", "probabilities": {"A": 1.0}}, "not of A, B"),
         ("1", {"answer": "no", "probabilities": {"yes": -0.2, "no": 1.2}}, "from 0 to 1"),
@@ -88,8 +88,8 @@ def test_what_a_model_states() -> None:
         ("2", {"answer": "A", "probabilities": {"A": "high", "B": 0}}, "from 0 to 1"),
         ("1", {"answer": "yes", "probabilities": {"yes": 0.2, "no": 0.8}}, "holds another answer to be likelier"),
         ("3", {"answer": "A", "probabilities": {"A": 0.1, "B": 0.2, "C": 0.7}}, "another answer to be likelier"),
-        ("1", {"answer": "no"}, "its probabilities are None"),
-        ("1", "no", "it is answered by 'no'"),
+        ("1", {"answer": "no"}, "its probabilities are of None"),
+        ("1", "no", "'no' is no answer with probabilities"),
         ("4", {"answer": "no", "probabilities": {"yes": 0.2, "no": 0.8}}, "nobody asked: 4"),
     ],
 )
@@ -149,10 +149,12 @@ TEXT = json.dumps(TWO)
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_the_probabilities_of_tokens(size: int) -> None:
     """Where a reply has them they go before what it states, scaled to what is on labels; what is unlisted gets 0."""
-    given = tokens(TEXT, {'no"': {'no"': 0.6, "yes": 0.2, "y": 0.1, "No": 0.05}, "A": {"A": 0.97}}, size=size)
+    given = tokens(
+        TEXT, {'no"': {'no"': 0.4, "yes": 0.2, "y": 0.1, "No": 0.1, "maybe": 0.1}, "A": {"A": 0.9}}, size=size
+    )
     assert "".join(token.text for token in given) == TEXT
     ready, tone = read(TEXT, ALL[:2], tokens=given)
-    assert ready.probabilities == pytest.approx({YES: 0.3 / 0.9, NO: 0.6 / 0.9})
+    assert ready.probabilities == pytest.approx({YES: 0.3 / 0.8, NO: 0.5 / 0.8})
     assert (tone.probabilities, tone.choice) == ({"warm": 1, "cold": 0}, "warm")
     assert {ready.method, tone.method} == {"logprobs"}
 
@@ -169,8 +171,8 @@ def test_a_token_that_begins_before_the_label() -> None:
     "given",
     [
         (),
-        tokens(TEXT, {"no": {"no": 0.5, "perhaps": 0.5}, "A": {"A": 0.99}}),
-        tokens(TEXT, {"no": {"n": 0.5, "": 0.5}, "A": {}}),
+        tokens(TEXT, {"no": {"no": 0.4, "perhaps": 0.6}, "A": {"A": 0.99}}),
+        tokens(TEXT, {"no": {"n": 0.6, "": 0.4}, "A": {}}),
         tokens(TEXT.replace("0.8", "0.7"), {"no": {"no": 0.99}, "A": {"A": 0.99}}),
     ],
     ids=["none", "too little on labels", "one question without", "of another text"],
@@ -187,11 +189,33 @@ def test_answers_in_another_order() -> None:
     assert {decision.method for decision in read(text, ALL[:2], tokens=given)} == {"stated"}
 
 
-def test_what_is_stated_must_be_right_in_any_case() -> None:
-    """Probabilities of tokens do not make up for an answer that breaks a rule."""
-    text = json.dumps({"1": {"answer": "no", "probabilities": {"yes": 0.1, "no": 0.8}}})
-    given = tokens(text, {"no": {"no": 0.99}})
-    assert isinstance(read(text, [READY], tokens=given), Fallback)
+def test_where_tokens_tell_nothing_need_be_stated() -> None:
+    """Small models state odd probabilities; those of their tokens are true. The answer itself must be one."""
+    text = json.dumps({"1": {"answer": "no", "probabilities": {"yes": 0.2, "no": 0.2}}})
+    [found] = read(text, [READY], tokens=tokens(text, {"no": {"no": 0.6, "yes": 0.2}}))
+    assert (found.probabilities, found.method) == (pytest.approx({YES: 0.25, NO: 0.75}), "logprobs")
+    other = json.dumps({"1": {"answer": "nope", "probabilities": {}}})
+    assert isinstance(read(other, [READY], tokens=tokens(other, {"no": {"no": 0.99}})), Fallback)
+
+
+def test_the_schema_of_an_answer() -> None:
+    """Its keys are in the order in which they are to be written, and all of them are required."""
+    asked = schema(ALL)
+    assert list(asked["properties"]) == ["1", "2", "3"]  # type: ignore[arg-type]
+    assert asked["properties"]["2"] == {  # type: ignore[index, call-overload]
+        "type": "object",
+        "properties": {
+            "answer": {"type": "string", "enum": ["A", "B"]},
+            "probabilities": {
+                "type": "object",
+                "properties": {"A": {"type": "number"}, "B": {"type": "number"}},
+                "required": ["A", "B"],
+                "additionalProperties": False,
+            },
+        },
+        "required": ["answer", "probabilities"],
+        "additionalProperties": False,
+    }
 
 
 def test_labels_that_begin_alike() -> None:

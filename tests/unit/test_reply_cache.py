@@ -55,6 +55,7 @@ async def test_an_answer_comes_back_as_it_was(cache: ReplyCache, folder: Path):
         pytest.param((SPEC, replace(REQUEST, attempt=2)), id="attempt"),
         pytest.param((SPEC, replace(REQUEST, max_output_tokens=99)), id="output limit"),
         pytest.param((SPEC, replace(REQUEST, tools=(TOOL,))), id="tools"),
+        pytest.param((SPEC, replace(REQUEST, response_format={"type": "json_object"})), id="form"),
         pytest.param((SPEC, replace(REQUEST, messages=({"role": "system", "content": "2 + 2?"},))), id="messages"),
         pytest.param((SPEC.model_copy(update={"model": "local/n"}), REQUEST), id="model"),
         pytest.param((SPEC.model_copy(update={"base_url": "http://127.0.0.1:2/v1"}), REQUEST), id="endpoint"),

@@ -43,15 +43,15 @@ class Provider:
     def __init__(self, body: Any = None, *, refuses: tuple[str, ...] = (), failing: tuple[int, ...] = ()) -> None:
         self.requests: list[Any] = []
         self.headers: list[dict[str, str]] = []
-        self._body, self._refuses, self._failing = body or completion(SAID), refuses, list(failing)
+        self._body, self._refuses, self.failing = body or completion(SAID), refuses, list(failing)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
         asked = await request.json()
         self.requests.append(asked)
         self.headers.append(dict(request.headers))
-        if self._failing:
-            return web.json_response({"error": {"message": f"no, {KEY}"}}, status=self._failing.pop(0))
-        if refused := [name for name in self._refuses if name in asked]:
+        if self.failing:
+            return web.json_response({"error": {"message": f"no, {KEY}"}}, status=self.failing.pop(0))
+        if refused := [name for name in self._refuses if name in asked or name in asked.get("response_format", {})]:
             message = {"error": {"message": f"{refused[0]} is not supported", "type": "invalid_request_error"}}
             return web.json_response(message, status=400)
         return await answering(self._body)(request)
@@ -80,14 +80,14 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_one_request_carries_all_questions() -> None:
-    """JSON, the probabilities of tokens and no randomness are asked for; every question is in the one request."""
+    """JSON by its schema, the probabilities of tokens and no randomness are asked for, in one request for all."""
     provider = Provider()
     async with judge(provider.answer, params={"seed": 7}) as made:
         assert await made.invoke(STATE, [READY, TONE]) == DECIDED
     [asked] = provider.requests
-    assert {name: asked[name] for name in ("model", "response_format", "temperature", "logprobs", "seed")} == {
+    assert list(asked["response_format"]["json_schema"]["schema"]["properties"]) == ["1", "2"]
+    assert {name: asked[name] for name in ("model", "temperature", "logprobs", "seed")} == {
         "model": "m",
-        "response_format": {"type": "json_object"},
         "temperature": 0,
         "logprobs": True,
         "seed": 7,
@@ -127,14 +127,20 @@ async def test_log_probabilities_that_are_none(raw: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refuses", "fields"),
+    ("refuses", "fields", "form"),
     [
-        (("logprobs",), {"response_format", "temperature"}),
-        (("logprobs", "temperature"), {"response_format"}),
-        (("response_format",), set[str]()),
+        ((), {"temperature", "logprobs", "top_logprobs"}, "json_schema"),
+        (("json_schema",), {"temperature", "logprobs", "top_logprobs"}, "json_object"),
+        (("logprobs",), {"temperature"}, "json_schema"),
+        (("logprobs", "temperature"), set[str](), "json_schema"),
+        (("logprobs", "json_schema"), {"temperature"}, "json_object"),
+        (("logprobs", "json_schema", "temperature"), set[str](), "json_object"),
+        (("response_format",), set[str](), None),
     ],
 )
-async def test_a_model_that_does_not_take_everything(refuses: tuple[str, ...], fields: set[str]) -> None:
+async def test_a_model_that_does_not_take_everything(
+    refuses: tuple[str, ...], fields: set[str], form: str | None
+) -> None:
     """What it refuses is left out, and from then on not asked for again."""
     provider = Provider(refuses=refuses)
     async with judge(provider.answer) as made:
@@ -142,13 +148,33 @@ async def test_a_model_that_does_not_take_everything(refuses: tuple[str, ...], f
         tries = len(provider.requests)
         assert await made.invoke(STATE, [READY, TONE]) == DECIDED
     assert len(provider.requests) == tries + 1
-    optional = {"response_format", "temperature", "logprobs", "top_logprobs"}
-    assert provider.requests[-1].keys() & optional == fields
+    last = provider.requests[-1]
+    assert last.keys() & {"temperature", "logprobs", "top_logprobs"} == fields
+    assert last.get("response_format", {}).get("type") == form
+
+
+async def test_a_form_of_the_configs_own() -> None:
+    """What the config says of the form of replies, and of anything else, is sent in place of ours."""
+    provider, form = Provider(), {"type": "text"}
+    async with judge(provider.answer, params={"response_format": form, "temperature": 1}) as made:
+        assert await made.invoke(STATE, [READY, TONE]) == DECIDED
+    assert (provider.requests[0]["response_format"], provider.requests[0]["temperature"]) == (form, 1)
+
+
+async def test_a_request_that_is_bad_once_others_were_good() -> None:
+    """What works is known by then: the request itself is bad, and nothing else is tried."""
+    provider = Provider()
+    async with judge(provider.answer) as made:
+        assert await made.invoke(STATE, [READY, TONE]) == DECIDED
+        provider.failing.append(400)
+        found = await made.invoke(STATE, [READY, TONE])
+    assert isinstance(found, Fallback)
+    assert (found.reason, len(provider.requests)) == ("http-error", 2)
 
 
 async def test_a_request_that_is_bad_in_any_way() -> None:
     """It is refused with its reason, and what the model takes is still unknown."""
-    provider = Provider(failing=(400, 400, 400, 400))
+    provider = Provider(failing=(400,) * 7)
     async with judge(provider.answer) as made:
         found = await made.invoke(STATE, [READY, TONE])
         assert isinstance(found, Fallback)

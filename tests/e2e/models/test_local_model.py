@@ -15,6 +15,8 @@ import yaml
 
 from support.commands import CommandLine
 from support.runs import rows
+from trunchray.core.decisions import Fallback, Question
+from trunchray.frontends.evaluation.judges import judge_model
 
 CONFIG = Path(__file__).parents[3] / "configs" / "local-llm.yaml"
 COMMAND = [sys.executable, "-m", "trunchray.cli.main", "local-model"]
@@ -55,6 +57,19 @@ def test_a_real_model_is_run(
     assert {row["finish_reason"] for row in found} <= {"stop", "length"}
     assert {row["model"] for row in found} == {name}
     assert all(row["output"] and row["request_id"] for row in found)
+
+
+async def test_a_real_model_judges(base_url: str):
+    """Its probabilities are those of its tokens; a small model cannot state any, and need not."""
+    question = Question("ready", "boolean", "Does the output answer the input?", {"yes": None, "no": None})
+    judge = judge_model({"id": "vllm/smollm2", "base_url": base_url})
+    found = await judge.invoke({"input": "What is 2 + 2?", "output": "It is 4."}, [question])
+    await judge.close()
+    assert not isinstance(found, Fallback), found.detail
+    [decision] = found
+    assert decision.method == "logprobs"
+    assert 0 < decision.probabilities["yes"] < 1
+    assert sum(decision.probabilities.values()) == pytest.approx(1)
 
 
 def test_what_is_no_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]):

@@ -36,6 +36,8 @@ class ModelRequest:
     tools: tuple[ToolDefinition, ...] = ()
     retry: int = 0
     """0 for the first try, then the number of the retry."""
+    response_format: dict[str, JsonValue] | None = None
+    """OpenAI's field of that name, where no param of the model's is called so; None: it is not sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,6 +57,7 @@ def request_key(spec: ModelAgent, request: ModelRequest) -> str | None:
                 request.max_output_tokens,
                 request.attempt,
                 [request.case_id, request.step] if is_mock(spec.model) else None,
+                *([request.response_format] if request.response_format is not None else ()),
             ]
         )
     except ValueError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -17,8 +18,18 @@ from trunchray.core.agent import ModelAgent
 from trunchray.errors import ProviderError
 
 JSON: Mapping[str, JsonValue] = {"response_format": {"type": "json_object"}}
-WAYS: tuple[Mapping[str, JsonValue], ...] = ({**JSON, "temperature": 0}, JSON, {})
-"""Request fields, best first: a model that refuses some is asked the next way, and from then on that way."""
+COLD: Mapping[str, JsonValue] = {"temperature": 0}
+
+
+class Way(NamedTuple):
+    """One way to ask: further request fields, and whether the schema of the answer is sent."""
+
+    fields: Mapping[str, JsonValue]
+    schema: bool = False
+
+
+WAYS = (Way(COLD, schema=True), Way({}, schema=True), Way({**JSON, **COLD}), Way(JSON), Way({}))
+"""Best first. A model that refuses one is asked the next way, until one has worked; that is kept to."""
 
 
 class JsonModel:
@@ -30,9 +41,7 @@ class JsonModel:
         UsageError: the model cannot be asked.
     """
 
-    def __init__(
-        self, spec: ModelAgent, *, ways: Sequence[Mapping[str, JsonValue]] = WAYS, waits: Waits | None = None
-    ) -> None:
+    def __init__(self, spec: ModelAgent, *, ways: Sequence[Way] = WAYS, waits: Waits | None = None) -> None:
         self._route = resolve(spec.model, spec.base_url, spec.key_names, transport=spec.transport)
         if not is_mock(spec.model):
             check_params(spec.model, spec.params)
@@ -40,11 +49,12 @@ class JsonModel:
         self.spec = spec
         self._ways, self._waits = tuple(ways), waits
         self._way = 0
+        self._works = False
         self._clients: dict[int, ModelClient] = {}
         """By way."""
 
-    async def ask(self, messages: Sequence[Mapping[str, Any]]) -> Completed:
-        """The reply to a chat, after as many retries as the spec's pacing has.
+    async def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, JsonValue]) -> Completed:
+        """The reply to a chat, after as many retries as the spec's pacing has; `schema` is that of the answer.
 
         Raises:
             UsageError: its key is not in the environment.
@@ -55,13 +65,13 @@ class JsonModel:
         way = self._way
         while True:
             try:
-                done = await self._asked(way, request)
+                done = await self._asked(way, request, schema)
             except ProviderError as e:
-                if e.type != "bad_request" or way + 1 == len(self._ways):
+                if e.type != "bad_request" or self._works or way + 1 == len(self._ways):
                     raise
                 way += 1
             else:
-                self._way = max(self._way, way)
+                self._works, self._way = True, max(self._way, way)
                 return done
 
     async def close(self) -> None:
@@ -73,7 +83,10 @@ class JsonModel:
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_clients": {}}
 
-    async def _asked(self, way: int, request: ModelRequest) -> Completed:
+    async def _asked(self, way: int, request: ModelRequest, schema: Mapping[str, JsonValue]) -> Completed:
+        if self._ways[way].schema and "response_format" not in self.spec.params:
+            form: dict[str, JsonValue] = {"name": "answer", "strict": True, "schema": dict(schema)}
+            request = replace(request, response_format={"type": "json_schema", "json_schema": form})
         client, (clock, sleep, uniform) = await self._client(way), self._waits or Waits()
         return await complete_with_retries(client, request, self.spec.pacing, clock=clock, sleep=sleep, uniform=uniform)
 
@@ -81,6 +94,6 @@ class JsonModel:
         if self._route.transport == "litellm" and not self._clients:
             await asyncio.to_thread(load_clients, [self.spec])
         if way not in self._clients:
-            spec = self.spec.model_copy(update={"params": {**self._ways[way], **self.spec.params}})
+            spec = self.spec.model_copy(update={"params": {**self._ways[way].fields, **self.spec.params}})
             self._clients[way] = build_client(spec, environ=os.environ)
         return self._clients[way]

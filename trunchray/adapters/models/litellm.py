@@ -179,6 +179,8 @@ class LiteLLMClient:
             asked["max_tokens"] = request.max_output_tokens
         if request.tools:
             asked["tools"] = [function_of(tool) for tool in request.tools]
+        if request.response_format is not None:
+            asked["response_format"] = dict(request.response_format)
         if key is not None:
             asked["api_key"] = key.text
         return asked

@@ -88,6 +88,8 @@ class RequestWriter:
             parts.append(b',"%s":%d' % (self._limit, request.max_output_tokens))
         if request.tools:
             parts += b',"tools":', json_text.dump([function_of(tool) for tool in request.tools])
+        if request.response_format is not None:
+            parts += b',"response_format":', json_text.dump(request.response_format)
         parts.append(b"}")
         return b"".join(parts)
 

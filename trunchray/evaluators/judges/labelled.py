@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 from trunchray.adapters.models.base import ModelReply
 from trunchray.core.decision_reply import TOLERANCE, read_decisions
@@ -18,52 +18,54 @@ from trunchray.evaluators.judges.token_odds import token_odds
 def read_labelled(questions: Sequence[Question], reply: ModelReply) -> tuple[Decision, ...] | Fallback:
     """The decisions in a reply, all of them or none.
 
-    Their probabilities are those of the labels' tokens, where the reply has them for every question (`logprobs`), else
-    the ones it states itself (`stated`). What it states must be right in any case.
+    Their probabilities are those of the labels' tokens, where the reply has them for every question (`logprobs`): then
+    the ones that it states are passed over. Elsewhere those count (`stated`), and must be right.
     """
     numbers = [str(number) for number in range(1, len(questions) + 1)]
     try:
         said = read_object(reply.text)
-        decisions = [_decision(question, said.get(number)) for number, question in zip(numbers, questions, strict=True)]
         if unknown := sorted(said.keys() - set(numbers)):
             raise ValueError(f"answers to what nobody asked: {', '.join(unknown)}")
+        answers = [_answer(question, said.get(number)) for number, question in zip(numbers, questions, strict=True)]
+        in_order = list(said) == numbers  # tokens are found by their place
+        odds = token_odds(reply, [list(labels(question)) for question in questions]) if in_order else None
+        if odds is not None:
+            return tuple(_by_tokens(question, each) for question, each in zip(questions, odds, strict=True))
+        stated = [_stated(question, answer) for question, answer in zip(questions, answers, strict=True)]
     except ValueError as e:
         return Fallback("parse-error", _why(e, reply))
-    found = read_decisions(questions, decisions)
-    if isinstance(found, Fallback):
-        return found
-    in_order = list(said) == numbers  # tokens are found by their place
-    odds = token_odds(reply, [list(labels(question)) for question in questions]) if in_order else None
-    if odds is None:
-        return tuple(replace(decision, method="stated") for decision in found)
-    return tuple(_by_tokens(question, each) for question, each in zip(questions, odds, strict=True))
+    found = read_decisions(questions, stated)
+    return found if isinstance(found, Fallback) else tuple(replace(each, method="stated") for each in found)
 
 
 def _why(error: ValueError, reply: ModelReply) -> str:
     return str(error) if reply.finish_reason in ("stop", "other") else f"{error} (finish reason {reply.finish_reason})"
 
 
-def _decision(question: Question, entry: object) -> dict[str, Any]:
-    """One answer in the shape that all judges are read in."""
+class _Answer(NamedTuple):
+    label: str
+    stated: Any
+
+
+def _answer(question: Question, entry: object) -> _Answer:
+    if not isinstance(entry, Mapping):
+        raise ValueError(f"question {question.id!r}: {entry!r:.100} is no answer with probabilities")
+    label, named = entry.get("answer"), labels(question)
+    if not isinstance(label, str) or label not in named:
+        raise ValueError(f"question {question.id!r}: its answer is {label!r:.100}, not one of {', '.join(named)}")
+    return _Answer(label, entry.get("probabilities"))
+
+
+def _stated(question: Question, answer: _Answer) -> dict[str, Any]:
+    """What a model says of one answer, in the shape that all judges are read in."""
+    named, stated = labels(question), answer.stated
     try:
-        answer, stated = _parts(entry)
-        named = labels(question)
-        if answer not in named:
-            raise ValueError(f"its answer is {answer!r:.100}, not one of the labels {', '.join(named)}")
-        if set(stated) != set(named):
-            raise ValueError(f"its probabilities are of {list(stated)!r:.100}, not of {', '.join(named)}")
-        return _shaped(question, named, answer, stated)
+        if not isinstance(stated, Mapping) or set(stated) != set(named):
+            shown = list(stated) if isinstance(stated, Mapping) else stated
+            raise ValueError(f"its probabilities are of {shown!r:.100}, not of {', '.join(named)}")
+        return _shaped(question, named, answer.label, stated)
     except ValueError as e:
         raise ValueError(f"question {question.id!r}: {e}") from e
-
-
-def _parts(entry: object) -> tuple[Any, Mapping[str, Any]]:
-    if not isinstance(entry, Mapping):
-        raise ValueError(f"it is answered by {entry!r:.100}, not by an answer with probabilities")
-    stated = entry.get("probabilities")
-    if not isinstance(stated, Mapping):
-        raise ValueError(f"its probabilities are {stated!r:.100}")
-    return entry.get("answer"), stated
 
 
 def _shaped(question: Question, named: Mapping[str, str], answer: str, stated: Mapping[str, Any]) -> dict[str, Any]:

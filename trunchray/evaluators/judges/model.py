@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from trunchray.adapters.models.json_model import JSON, WAYS, JsonModel
+from trunchray.adapters.models.json_model import COLD, JSON, WAYS, JsonModel, Way
 from trunchray.adapters.models.retry import Waits
 from trunchray.core.agent import ModelAgent
 from trunchray.core.decisions import Decision, Fallback, FallbackReason, Question, Thresholds, check_questions
@@ -15,15 +15,13 @@ from trunchray.core.digest import sha256
 from trunchray.errors import ProviderError, UsageError
 from trunchray.evaluators.judges.bars import checked_agent
 from trunchray.evaluators.judges.labelled import read_labelled
-from trunchray.evaluators.judges.prompt import INSTRUCTIONS, messages
+from trunchray.evaluators.judges.prompt import INSTRUCTIONS, messages, schema
 
 LISTED = 5
 """Tokens whose probabilities are asked for in the place of each; some providers give no more."""
 
-_WAYS: tuple[Mapping[str, JsonValue], ...] = (
-    {**JSON, "temperature": 0, "logprobs": True, "top_logprobs": LISTED},
-    *WAYS,
-)
+_ODDS: Mapping[str, JsonValue] = {**COLD, "logprobs": True, "top_logprobs": LISTED}
+_WAYS = (Way(_ODDS, schema=True), Way({**JSON, **_ODDS}), *WAYS)
 _REASONS: Mapping[str, FallbackReason] = {
     "timeout": "timeout",
     "connection": "network",
@@ -36,10 +34,10 @@ class ModelJudge:
     """A language model that answers all questions about a state in one request, in JSON.
 
     Its probabilities are those of the tokens of its answers where the provider gives them, else the ones it states;
-    each decision's `method` says which. The first call finds out what the model takes: token probabilities, JSON as a
-    format, a temperature of 0. Params of the spec's own go before these. `timeout` bounds one request, in seconds, in
-    place of the spec's; retries are those of `pacing`, with `waits` between them. Keys are read from the environment
-    where requests are made.
+    each decision's `method` says which. The first calls find out what the model takes: token probabilities, the schema
+    of the answer, a temperature of 0. Params of the spec's own go before these. `timeout` bounds one request, in
+    seconds, in place of the spec's; retries are those of `pacing`, with `waits` between them. Keys are read from the
+    environment where requests are made.
 
     Raises:
         UsageError: the model cannot be asked.
@@ -70,7 +68,8 @@ class ModelJudge:
             return ()
         began = time.monotonic()
         try:
-            done = await self._model.ask(messages(state, questions, self._spec.system_prompt))
+            chat = messages(state, questions, self._spec.system_prompt)
+            done = await self._model.ask(chat, schema(questions))
         except UsageError as e:  # all else of the spec has been checked
             return Fallback("no-key", str(e))
         except ProviderError as e:

@@ -51,6 +51,26 @@ def messages(
     return ({"role": system_prompt, "content": INSTRUCTIONS}, {"role": "user", "content": content})
 
 
+def schema(questions: Sequence[Question]) -> dict[str, JsonValue]:
+    """The JSON Schema of the answer, in the order in which it is to be written."""
+    return _object({str(number): _answer_schema(question) for number, question in enumerate(questions, start=1)})
+
+
+def _answer_schema(question: Question) -> JsonValue:
+    names = list(labels(question))
+    enum: list[JsonValue] = [*names]
+    return _object({"answer": {"type": "string", "enum": enum}, "probabilities": _object(_numbers(names))})
+
+
+def _numbers(names: Sequence[str]) -> dict[str, JsonValue]:
+    return {name: {"type": "number"} for name in names}
+
+
+def _object(properties: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    required: list[JsonValue] = [*properties]
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
 def _asked(number: int, question: Question) -> str:
     lines = [f"{number}. {question.instructions}"]
     lines += [f"   {_answer(label, answer, question.answers)}" for label, answer in labels(question).items()]

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from trunchray.adapters.models.base import ModelReply, ReplyToken
 
-ENOUGH = 0.9
-"""How much of the probability must be on labels; what providers do not list, or is no label, is the rest."""
+ENOUGH = 0.5
+"""How much of the probability must be on labels, among which it is then shared out. The rest is what providers do not
+list, and what is no label: where the form of an answer is forced on a model it may be much."""
 
 _ANSWER = re.compile(r'"answer"\s*:\s*"')
 
@@ -57,9 +58,9 @@ def _odds(token: ReplyToken, before: str, names: Sequence[str]) -> dict[str, flo
 
 
 def _begun(text: str, names: Sequence[str]) -> str | None:
-    """The one label that a token begins or is; None when it could be several, or is none."""
-    said, quote, _ = text.partition('"')
+    """The one label that a token begins or is, in any case; None when it could be several, or is none."""
+    said, quote, _ = text.casefold().partition('"')
     if quote:
-        return said if said in names else None
-    found = [name for name in names if name.startswith(said)] if said else []
+        return next((name for name in names if name.casefold() == said), None)
+    found = [name for name in names if name.casefold().startswith(said)] if said else []
     return found[0] if len(found) == 1 else None
