@@ -14,7 +14,7 @@ from trunchray.agents.python.callee import Callee
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.definition import read_definition
 from trunchray.agents.python.peek import peek
-from trunchray.core.agent import Limits
+from trunchray.core.agent import Limits, ModelAgent
 from trunchray.core.decisions import Thresholds
 from trunchray.core.frozen import Frozen
 from trunchray.errors import UsageError
@@ -140,10 +140,18 @@ def _named(given: Mapping[str, Any], rest: dict[str, Any]) -> Judge:
         asked = validated(_SystemOne, given, lambda _: place)
         name = asked.id.removeprefix(f"{PREFIX}/")
         return SystemOneJudge(name, url=asked.base_url, api_key_env=asked.api_key_env, **rest)
+    return ModelJudge(model_spec(given, place), **rest)
+
+
+def model_spec(given: Mapping[str, Any], place: str) -> ModelAgent:
+    """A language model that is asked beside the tasks: its `id`, and what else a run config says of a model.
+
+    Raises:
+        UsageError: it cannot be asked, or is given what only the models of a run have; `place` says where it stands.
+    """
     config = validated(ModelConfig, given, lambda _: place)
     _refuse_pacing(config, place)
-    agents = build_agents([config], {}, limits=SomeLimits(), release_limits=Limits())
-    return ModelJudge(agents[0], **rest)
+    return build_agents([config], {}, limits=SomeLimits(), release_limits=Limits())[0]
 
 
 def _refuse_pacing(config: ModelConfig, place: str) -> None:
