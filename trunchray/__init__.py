@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from trunchray.frontends.evaluation.calibrate import Calibration, acalibrate, calibrate
     from trunchray.frontends.evaluation.evaluate import aevaluate, evaluate
     from trunchray.frontends.evaluation.judges import judge_model
+    from trunchray.frontends.evaluation.model_steps import model_steps
     from trunchray.frontends.evaluation.prebuilt import (
         answer_relevancy,
         correctness,
@@ -66,6 +67,7 @@ _LAZY = {
     "frontends.evaluation.calibrate": "Calibration acalibrate calibrate",
     "frontends.evaluation.evaluate": "aevaluate evaluate",
     "frontends.evaluation.judges": "judge_model",
+    "frontends.evaluation.model_steps": "model_steps",
     "frontends.evaluation.prebuilt": "answer_relevancy correctness faithfulness parse_prebuilt trajectory_accuracy",
 }
 """The names of each module that has some."""
@@ -105,6 +107,7 @@ __all__ = [
     "langchain",
     "matches",
     "mentions",
+    "model_steps",
     "openai_agents",
     "parse_prebuilt",
     "pydantic_ai",

@@ -182,6 +182,7 @@ def test_the_public_names():
         "langchain",
         "matches",
         "mentions",
+        "model_steps",
         "openai_agents",
         "parse_prebuilt",
         "pydantic_ai",
