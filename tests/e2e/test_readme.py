@@ -152,6 +152,13 @@ def test_a_new_benchmark_runs(tmp_path: Path):
     assert [agent.model for agent in agents] == ["openai/gpt-4o-mini", "vllm/llama-3.1-8b"]
 
 
+def test_code_of_ones_own_is_evaluated(tmp_path: Path):
+    """The call that the README shows prints that it passes, and a line for each check."""
+    printed = python(block("python", "evaluate("), tmp_path)
+    assert printed.startswith("refunds passed: every limit is kept\n")
+    assert re.search(r"^ +refunds +1/1 .*\n +fast +1/1 ", printed, flags=re.M)
+
+
 def test_the_mock_server_serves():
     """The mock server prints where it listens, and ends when it is interrupted."""
     command = block("sh", "mock-server").split()
@@ -185,5 +192,6 @@ def test_the_gate_runs_the_test_command():
 
 def test_no_block_is_left_out():
     """Every block of the README is one of those that are run above."""
-    assert len(BLOCKS) == 10
-    assert README.count("\n") <= 170
+    assert len(BLOCKS) == 11
+    assert README.count("
+") <= 190
