@@ -16,6 +16,6 @@ def test_an_address_that_the_local_pool_would_not_use(tmp_path: Path):
     """Two settings that exclude each other are named, and no folder of a run is begun."""
     release = make_release(tmp_path / "releases", 1)
     spec = question(release, [ModelAgent(name="echo", model="mock/echo")])
-    with pytest.raises(UsageError, match=r"--address head:6379 names a Ray cluster, .* leave one out"):
+    with pytest.raises(UsageError, match=r"address 'head:6379' names a Ray cluster, .* leave one out"):
         drive(spec, release, tmp_path / "runs", pool="local", address="head:6379")
     assert not (tmp_path / "runs").exists()

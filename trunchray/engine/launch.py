@@ -91,7 +91,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     index, sources = cases.index, release.sources(cases)
     make_plan(spec, index)  # an impossible selection is refused before anything is written
     if how.pool == "local" and how.address:
-        raise UsageError(f"--address {how.address} names a Ray cluster, which pool 'local' does not use; leave one out")
+        raise UsageError(f"address {how.address!r} names a Ray cluster, which pool 'local' does not use; leave one out")
     _refuse_code(spec, how)
     how.spending.refuse_unpriced(spec.agents)
     refuse_untraceable(how.observe)
