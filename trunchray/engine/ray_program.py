@@ -12,21 +12,24 @@ from typing import Any
 
 from ray import cloudpickle
 
+import trunchray
 from trunchray.engine.program import Program
 from trunchray.errors import UsageError
 
 _INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+"""Where every environment with the same packages has the same modules."""
+_OURS = Path(trunchray.__file__).resolve().parent
 
 
 def packed(program: Program) -> bytes:
-    """The program as workers unpickle it; of the modules that define it, those that are not installed go along.
+    """The program as workers unpickle it, together with all code beside it that is not installed.
 
     Raises:
         UsageError: it holds something that cannot be sent elsewhere: an open connection, say.
     """
     pickler: Any = cloudpickle
     try:
-        with _by_value([sys.modules[name] for name in sorted(program.modules) if name in sys.modules]):
+        with _by_value(_beside(program.modules)):
             return pickler.dumps(program)
     except Exception as e:
         raise UsageError(
@@ -35,21 +38,33 @@ def packed(program: Program) -> bytes:
         ) from e
 
 
+def _beside(names: frozenset[str]) -> list[ModuleType]:
+    """These modules and all others that were loaded from their folders and below, but for what is installed."""
+    files = {module: Path(file).resolve() for module in tuple(sys.modules.values()) if (file := _file(module))}
+    folders = {files[module].parent for name in names if (module := sys.modules.get(name)) in files and module}
+    return [
+        module
+        for module, file in files.items()
+        if module.__name__ != "__main__"
+        and any(file.is_relative_to(folder) for folder in folders)
+        and not any(file.is_relative_to(folder) for folder in (*_INSTALLED, _OURS))
+    ]
+
+
+def _file(module: ModuleType) -> str | None:
+    return getattr(module, "__file__", None)
+
+
 @contextmanager
 def _by_value(modules: list[ModuleType]) -> Generator[None]:
     """Have these modules pickled as what they hold, not as names that have to be importable elsewhere."""
-    own = [module for module in modules if module.__name__ != "__main__" and not _is_installed(module)]
     pickler: Any = cloudpickle
+    known = pickler.list_registry_pickle_by_value()
+    own = [module for module in modules if module.__name__ not in known]
+    for module in own:
+        pickler.register_pickle_by_value(module)
     try:
-        for module in own:
-            pickler.register_pickle_by_value(module)
         yield
     finally:
         for module in own:
             pickler.unregister_pickle_by_value(module)
-
-
-def _is_installed(module: ModuleType) -> bool:
-    """Whether every environment with the same packages has the module."""
-    file = getattr(module, "__file__", None)
-    return file is None or any(Path(file).resolve().is_relative_to(folder) for folder in _INSTALLED)

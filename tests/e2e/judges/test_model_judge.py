@@ -153,6 +153,17 @@ async def test_a_model_that_does_not_take_everything(
     assert last.get("response_format", {}).get("type") == form
 
 
+async def test_one_call_finds_out_for_all() -> None:
+    """Calls that begin at the same time do not each find out what the model takes."""
+    provider = Provider(refuses=("logprobs", "json_schema"))
+    async with judge(provider.answer) as made:
+        assert await asyncio.gather(*(made.invoke(STATE, [READY, TONE]) for _ in range(9))) == [DECIDED] * 9
+        refused = len(provider.requests) - 9
+        await made.close()
+        assert await made.invoke(STATE, [READY, TONE]) == DECIDED
+    assert (refused, len(provider.requests)) == (4, 14)
+
+
 async def test_a_form_of_the_configs_own() -> None:
     """What the config says of the form of replies, and of anything else, is sent in place of ours."""
     provider, form = Provider(), {"type": "text"}

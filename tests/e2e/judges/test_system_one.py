@@ -228,6 +228,17 @@ async def test_nobody_there() -> None:
     assert (found.reason, found.backend) == ("network", url.removeprefix("http://"))
 
 
+async def test_a_proxy_that_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the environment names is refused without being repeated, as it may hold a password."""
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("https_proxy", "socks5://user:secret@proxy:1")
+    found = await SystemOneJudge("jev-1").invoke(STATE, [READY])
+    assert isinstance(found, Fallback)
+    assert found.reason == "network"
+    assert "secret" not in repr(found)
+
+
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 302])
 async def test_refusals_that_are_not_repeated(status: int) -> None:
     """Only 408, 429 and 5xx are tried again; a redirect is not followed."""
@@ -345,9 +356,12 @@ async def test_probabilities_that_sum_to_0_9() -> None:
     assert "decision 'tone': its probabilities add up to 0.9, not to 1 ± 0.02" in (found.detail or "")
 
 
-async def test_how_long_a_failure_took_is_no_part_of_it() -> None:
-    """The milliseconds are kept, and two failures that differ in nothing else are equal."""
-    found = await failing(answering({}, 400))
+@pytest.mark.parametrize("body", [b"no", b'{"answers": {}}'])
+@pytest.mark.parametrize("status", [200, 400])
+async def test_how_long_a_failure_took_is_no_part_of_it(status: int, body: bytes) -> None:
+    """Who was asked and the milliseconds are kept; two failures that differ only in these last are equal."""
+    found = await failing(answering(body, status))
     assert found.latency_ms is not None
+    assert (found.backend or "").startswith("127.0.0.1:")
     assert replace(found, latency_ms=1) == found
     assert found.to_json()["latencyMs"] == found.latency_ms

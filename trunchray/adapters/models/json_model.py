@@ -52,6 +52,8 @@ class JsonModel:
         self._works = False
         self._clients: dict[int, ModelClient] = {}
         """By way."""
+        self._first: asyncio.Event | None = None
+        """Set when the first call has ended: it finds out what all others do."""
 
     async def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, JsonValue]) -> Completed:
         """The reply to a chat, after as many retries as the spec's pacing has; `schema` is that of the answer.
@@ -62,6 +64,26 @@ class JsonModel:
         """
         chat = tuple(dict(message) for message in messages)
         request = ModelRequest(chat, self.spec.limits.max_output_tokens, case_id="judge")
+        if self._first is None and not self._works:
+            first = self._first = asyncio.Event()
+            try:
+                return await self._ask(request, schema)
+            finally:
+                first.set()
+        if self._first is not None:
+            await self._first.wait()
+        return await self._ask(request, schema)
+
+    async def close(self) -> None:
+        """Close every connection; it may be asked again."""
+        clients, self._clients, self._first = self._clients, {}, None
+        for client in clients.values():
+            await client.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_clients": {}, "_first": None}
+
+    async def _ask(self, request: ModelRequest, schema: Mapping[str, JsonValue]) -> Completed:
         way = self._way
         while True:
             try:
@@ -73,15 +95,6 @@ class JsonModel:
             else:
                 self._works, self._way = True, max(self._way, way)
                 return done
-
-    async def close(self) -> None:
-        """Close every connection; it may be asked again."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_clients": {}}
 
     async def _asked(self, way: int, request: ModelRequest, schema: Mapping[str, JsonValue]) -> Completed:
         if self._ways[way].schema and "response_format" not in self.spec.params:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from pydantic import JsonValue
 from yarl import URL
@@ -63,16 +64,11 @@ class SystemOneClient:
 
     async def decide(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
         """One request about all questions; one decision for each, in their order, or why there is none."""
-        body = {"model": self._model, "state": state, "questions": {each.id: each.to_wire() for each in questions}}
-        content = json_text.dump(body).decode()
-        request = ModelRequest(({"role": "user", "content": content},), max_output_tokens=1, case_id="judge")
-        clock, sleep, uniform = self._waits
-        began = clock()
-        try:
-            done = await complete_with_retries(self, request, self._pacing, clock=clock, sleep=sleep, uniform=uniform)
-            return self._read(questions, done.reply.text)
-        except ProviderError as e:
-            return self._failed(e, clock() - began)
+        began = self._waits.clock()
+        found = await self._decided(state, questions)
+        if isinstance(found, Fallback):
+            return replace(found, backend=self._host, latency_ms=(self._waits.clock() - began) * 1000)
+        return found
 
     async def complete(self, request: ModelRequest) -> ModelReply:
         """One try: the request's only message is the body that is sent, the reply's text the body that comes back.
@@ -103,20 +99,32 @@ class SystemOneClient:
             retry_after=after if after is not None and after <= LONGEST_WAIT else None,
         )
 
-    def _read(self, questions: Sequence[Question], body: str) -> tuple[Decision, ...] | Fallback:
+    async def _decided(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
+        body = {"model": self._model, "state": state, "questions": {each.id: each.to_wire() for each in questions}}
+        content = json_text.dump(body).decode()
+        request = ModelRequest(({"role": "user", "content": content},), max_output_tokens=1, case_id="judge")
+        clock, sleep, uniform = self._waits
         try:
-            answers = parse_object(body).get("answers")
-            if not isinstance(answers, dict):
-                raise ValueError("the answer holds no object `answers`")
-        except ValueError as e:
-            return self._unreadable(str(e))
-        found = read_decisions(questions, answers)
-        return self._unreadable(found.detail or "") if isinstance(found, Fallback) else found
+            done = await complete_with_retries(self, request, self._pacing, clock=clock, sleep=sleep, uniform=uniform)
+        except ProviderError as e:
+            return _failed(e)
+        found = _read(questions, done.reply.text)
+        if isinstance(found, Fallback):
+            return replace(found, detail=f"{self._host}: {self._redaction.message(found.detail or '')}")
+        return found
 
-    def _unreadable(self, detail: str) -> Fallback:
-        return Fallback("parse-error", f"{self._host}: {self._redaction.message(detail)}", backend=self._host)
 
-    def _failed(self, error: ProviderError, seconds: float) -> Fallback:
-        status = int(error.type.removeprefix(_HTTP)) if error.type.startswith(_HTTP) else None
-        reason = "http-error" if status is not None else _REASONS.get(error.type, "parse-error")
-        return Fallback(reason, str(error), http_status=status, backend=self._host, latency_ms=seconds * 1000)
+def _read(questions: Sequence[Question], body: str) -> tuple[Decision, ...] | Fallback:
+    try:
+        answers = parse_object(body).get("answers")
+    except ValueError as e:
+        return Fallback("parse-error", str(e))
+    if not isinstance(answers, dict):
+        return Fallback("parse-error", "the answer holds no object `answers`")
+    return read_decisions(questions, answers)
+
+
+def _failed(error: ProviderError) -> Fallback:
+    if error.type.startswith(_HTTP):
+        return Fallback("http-error", str(error), http_status=int(error.type.removeprefix(_HTTP)))
+    return Fallback(_REASONS.get(error.type, "parse-error"), str(error))

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 from trunchray.adapters.models.providers import resolve
 from trunchray.adapters.models.system_one_keys import OFFICIAL, find_key, key_names
 from trunchray.core.decisions import Decision, Fallback, Question, Thresholds, check_questions
+from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import checked_agent
 
 if TYPE_CHECKING:
@@ -52,7 +53,10 @@ class SystemOneJudge:
         check_questions(questions)
         if not questions:
             return ()
-        client = self._client or self._open()
+        try:
+            client = self._client or self._open()
+        except UsageError as e:  # the environment names a proxy that is none
+            return Fallback("network", str(e))
         if client is None:
             return Fallback("no-key", f"set {' or '.join(self._key_names)} where the evaluation runs")
         return await client.decide(state, questions)
