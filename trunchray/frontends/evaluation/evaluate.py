@@ -93,7 +93,7 @@ def evaluate(
         judge=judge,
     )
     caller = _caller.get() or _Caller()
-    job = Job(spec, (*spec.task.authored, *(scorers or {}).values()), pool=pool, address=address, out=out)
+    job = Job(spec, (*spec.task.authored, *(scorers or {}).values()), pool=pool, address=address, out=out, quiet=quiet)
     report = job.run(caller.loop, caller.stop)
     if save is not None:
         write_experiment(save, report.experiment)

@@ -21,7 +21,6 @@ from trunchray.core.release import slug
 from trunchray.core.run import SHARD_SIZE, RunSpec
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.program import Program
-from trunchray.engine.progress import Snapshot
 from trunchray.engine.rows import open_rows
 from trunchray.engine.status import read_status
 from trunchray.errors import Interrupted, UsageError
@@ -29,6 +28,7 @@ from trunchray.frontends.evaluation.code import modules_of, named, program_diges
 from trunchray.frontends.evaluation.compiled import compile_cases
 from trunchray.frontends.evaluation.outcomes import read_outcomes
 from trunchray.frontends.evaluation.spec import Spec
+from trunchray.frontends.evaluation.watching import Watching
 
 PoolName = Literal["auto", "local", "ray"]
 SHARDS = 16
@@ -44,6 +44,8 @@ class Job:
     pool: PoolName
     address: str | None
     out: str
+    quiet: bool
+    """Whether nothing but warnings is said while it runs."""
 
     def run(self, loop: AbstractEventLoop | None, stop: Event) -> EvaluationReport:
         """Run what no earlier call of the same kind has, and judge all of it.
@@ -58,20 +60,17 @@ class Job:
         checks = {name: scorer.digest for name, scorer in spec.scorers.items()}
         release = compile_cases(spec.name, spec.source, spec.cases, checks, root.child(".releases"))
         run = self._run(release, root)
-        launch(
-            run,
-            release,
-            {},
-            Launch(
+        with Watching(sys.stderr, quiet=self.quiet) as watching:
+            how = Launch(
                 root.uri,
-                _Quiet(),
+                watching,
                 pool=self.pool,
                 address=self.address,
                 program=Program(spec.task, spec.scorers, spec.judge, spec.timeout, modules_of(self.code)),
                 loop=loop,
                 stop=stop,
-            ),
-        )
+            )
+            launch(run, release, {}, how)
         return self._conclude(f"{root.uri}/{run.run_id}")
 
     def _conclude(self, run_uri: str) -> EvaluationReport:
@@ -126,16 +125,3 @@ def _next_id(root: Store, stem: str) -> str:
     last = f"{stem}-{numbers[-1]:03d}"
     ended = not root.exists(f"{last}/run.json") or read_status(f"{root.uri}/{last}").state == "complete"
     return f"{stem}-{numbers[-1] + 1:03d}" if ended else last
-
-
-class _Quiet:
-    """Says nothing but warnings, to those who read stderr."""
-
-    def progress(self, snapshot: Snapshot) -> None:
-        """Nobody looks on."""
-
-    def note(self, message: str) -> None:
-        """Nobody looks on."""
-
-    def warn(self, message: str) -> None:
-        sys.stderr.write(f"trunchray: {message}\n")
