@@ -24,8 +24,14 @@ LANES = ("a", "b", "c")
 class Cluster:
     """Workers as a ledger sees them: what was dispatched, what may still come back, what was settled."""
 
-    def __init__(self, ledger: Ledger[str], widths: dict[str, int], lane_of: dict[str, str]) -> None:
-        self.ledger, self.widths, self.lane_of = ledger, widths, lane_of
+    def __init__(
+        self,
+        ledger: Ledger[str],
+        widths: dict[str, int],
+        lane_of: dict[str, str],
+        after: dict[str, str] | None = None,
+    ) -> None:
+        self.ledger, self.widths, self.lane_of, self.after = ledger, widths, lane_of, after or {}
         self.out: list[Dispatch] = []
         self.zombies: list[Dispatch] = []
         self.dispatched: list[str] = []
@@ -36,6 +42,7 @@ class Cluster:
         for instruction in instructions:
             match instruction:
                 case Dispatch():
+                    assert self.is_its_turn(instruction.shard)
                     self.out.append(instruction)
                     assert self.running(instruction.lane) <= self.widths[instruction.lane]
                     self.dispatched.append(instruction.shard)
@@ -55,11 +62,17 @@ class Cluster:
     def running(self, lane: str) -> int:
         return sum(self.lane_of[d.shard] == lane for d in self.out)
 
+    def is_its_turn(self, shard: str) -> bool:
+        """Whether what has to be settled before it is."""
+        first = self.after.get(shard)
+        return first is None or first in self.ledger.committed or first in self.ledger.abandoned
+
     def check_full(self) -> None:
         """No place stays empty while a shard waits."""
         for lane, width in self.widths.items():
             waiting = {shard for shard, of in self.lane_of.items() if of == lane} - self.ledger.committed
             waiting -= self.ledger.abandoned.keys() | {d.shard for d in self.out}
+            waiting = {shard for shard in waiting if self.is_its_turn(shard)}
             assert not waiting or self.running(lane) >= width
 
 
@@ -71,16 +84,26 @@ def runs(draw: st.DrawFn) -> tuple[list[tuple[str, str]], dict[str, int], set[st
     return shards, widths, done
 
 
+@st.composite
+def turns(draw: st.DrawFn, shards: list[tuple[str, str]]) -> dict[str, str]:
+    """For some shards an earlier one of the same lane."""
+    earlier = [[name for name, of in shards[:place] if of == lane] for place, (_, lane) in enumerate(shards)]
+    firsts = [draw(st.sampled_from([None, *names])) for names in earlier]
+    return {name: first for (name, _), first in zip(shards, firsts, strict=True) if first is not None}
+
+
 @settings(max_examples=200, deadline=None)
 @given(run=runs(), data=st.data())
 def test_every_history_settles_each_shard_once(
     run: tuple[list[tuple[str, str]], dict[str, int], set[str]], data: st.DataObject
 ):
     """Whatever dies, leaves, joins, comes late or comes twice: each shard is committed or abandoned, never dispatched
-    once it was committed, never committed twice, no lane dispatches beyond its width, and none stays below it."""
+    once it was committed nor before its turn, never committed twice, no lane dispatches beyond its width, and none
+    stays below it."""
     shards, widths, done = run
-    ledger = Ledger[str](shards, widths, committed=done, max_losses=3)
-    cluster = Cluster(ledger, widths, dict(shards))
+    after = data.draw(turns(shards))
+    ledger = Ledger[str](shards, widths, committed=done, after=after, max_losses=3)
+    cluster = Cluster(ledger, widths, dict(shards), after)
     cluster.carry_out(ledger.start())
     while not ledger.finished:
         cluster.check_full()
@@ -143,6 +166,17 @@ def test_a_shard_that_is_given_back_has_lost_nothing():
         assert ledger.handle(Returned("s", attempt)) == []
     assert ledger.handle(Lost("s", 6, "died")) == [Dispatch("s", 7, "a")]
     assert ledger.handle(Lost("s", 7, "died")) == [Abandon("s", "died")]
+
+
+def test_a_shard_waits_for_the_one_before_it():
+    """Others take its place meanwhile; it is dispatched when that one is committed, or given up."""
+    ledger = Ledger[str](
+        [("a1", "a"), ("a2", "a"), ("b1", "a"), ("b2", "a")], {"a": 3}, after={"a2": "a1", "b2": "b1"}, max_losses=1
+    )
+    assert ledger.start() == [Dispatch("a1", 1, "a"), Dispatch("b1", 1, "a")]
+    assert ledger.handle(Finished("b1", 1, "whole", missing=0)) == [Commit("b1", "whole"), Dispatch("b2", 1, "a")]
+    assert ledger.handle(Lost("a1", 1, "died")) == [Abandon("a1", "died"), Dispatch("a2", 1, "a")]
+    assert not ledger.finished
 
 
 def test_a_closed_lane_dispatches_nothing_more():

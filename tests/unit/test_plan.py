@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing, Price
+from trunchray.core.agent import Limits, Mock, ModelAgent, Pacing, Price, PythonAgent
 from trunchray.core.plan import keys_digest, make_plan
 from trunchray.core.run import Regrades, RunSpec, Selection, default_run_id, extend
 from trunchray.core.trial import trial_key
@@ -53,6 +53,20 @@ def test_every_trial_is_planned_once():
     assert {(t.agent, t.attempt) for shard in plan.shards for t in shard.trials()} == {
         (name, n) for name in "ab" for n in (1, 2)
     }
+
+
+def test_attempts_of_a_python_task_take_turns():
+    """Each shard waits for the one with the same cases at the attempt before; models are asked all at a time."""
+    task = PythonAgent(kind="python", name="t", task="m:t", code="c" * 64, timeout=1)
+    plan = make_plan(spec(agents=(A, task), attempts=3), INDEX)
+    turns = plan.turns()
+    shards = {shard.id: shard for shard in plan.shards}
+    waiting = [shard for shard in plan.shards if shard.agent is task and shard.attempt > 1]
+    assert set(turns) == {shard.id for shard in waiting}
+    for shard in waiting:
+        before = shards[turns[shard.id]]
+        assert (before.agent, before.attempt, before.case_ids) == (task, shard.attempt - 1, shard.case_ids)
+    assert make_plan(spec(attempts=3), INDEX).turns() == {}
 
 
 def test_more_models_or_attempts_only_add_shards():

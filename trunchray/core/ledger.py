@@ -11,6 +11,8 @@ Theory of operation. Each agent has a lane of its own with a width, so that a mo
 of one that flies. A shard that was lost may still be finished by the worker that was given up for dead, even while
 another one runs it: the first whole receipt wins, and whatever comes later is ignored. Rows are safe in either case: a
 receipt only lists parts that are already stored, and a re-dispatched shard runs only what is missing from its parts.
+
+A shard may have to wait until another one of its lane is settled: committed, or abandoned.
 """
 
 from __future__ import annotations
@@ -127,11 +129,16 @@ class Ledger(Generic[Receipt]):
         widths: dict[str, int],
         *,
         committed: Collection[str] = (),
+        after: Mapping[str, str] | None = None,
         max_losses: int = 8,
     ) -> None:
-        """`shards`: pairs of shard id and lane; `widths`: how many shards of each lane may run at once."""
+        """`shards`: pairs of shard id and lane; `widths`: how many shards of each lane may run at once.
+
+        `after` maps a shard to the one, earlier in the same lane, that has to be settled before it is dispatched.
+        """
         self._lanes = {name: _Lane(name, width) for name, width in widths.items()}
         self._lane_of = {shard: self._lanes[lane] for shard, lane in shards}
+        self._after = after or {}
         self._max_losses = max_losses
         self._attempts: dict[str, int] = {}
         self._losses: dict[str, int] = {}
@@ -219,9 +226,17 @@ class Ledger(Generic[Receipt]):
 
     def _fill(self, lane: _Lane) -> list[Instruction[Receipt]]:
         out: list[Instruction[Receipt]] = []
-        while lane.pending and len(lane.running) < lane.width and not self._stopped and lane.closed is None:
-            shard = lane.pending.popleft()
+        while len(lane.running) < lane.width and not self._stopped and lane.closed is None:
+            shard = next(filter(self._may_run, lane.pending), None)
+            if shard is None:
+                break
+            lane.pending.remove(shard)
             lane.running.add(shard)
             self._attempts[shard] = self._attempts.get(shard, 0) + 1
             out.append(Dispatch(shard, self._attempts[shard], lane.name))
         return out
+
+    def _may_run(self, shard: str) -> bool:
+        """Whether nothing that it has to wait for is still to be settled."""
+        first = self._after.get(shard)
+        return first not in self._lane_of or first in self.committed or first in self.abandoned

@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trunchray.core.agent import AgentSpec
+from trunchray.core.agent import AgentSpec, PythonAgent
 from trunchray.core.names import nearest
 from trunchray.core.run import RunSpec, Selection
 from trunchray.core.trial import Trial, trial_key
@@ -62,6 +62,21 @@ class Plan:
     @property
     def trials(self) -> int:
         return sum(len(shard.case_ids) for shard in self.shards)
+
+    def turns(self) -> dict[str, str]:
+        """By shard of a Python task the one that has to be done before: attempts at a case come one after another.
+
+        Models may be asked the same at the same time; a task may keep something from one attempt to the next.
+        """
+        last: dict[tuple[str, tuple[str, ...]], str] = {}
+        found: dict[str, str] = {}
+        for shard in self.shards:
+            if isinstance(shard.agent, PythonAgent):
+                place = (shard.agent_digest, shard.case_ids)
+                if place in last:
+                    found[shard.id] = last[place]
+                last[place] = shard.id
+        return found
 
 
 def make_plan(spec: RunSpec, index: Sequence[tuple[str, str]], sources: Mapping[str, str] | None = None) -> Plan:

@@ -267,7 +267,7 @@ class Run:
     def _dispatch(self, owed: list[tuple[str, str]]) -> None:
         pool = self._open_pool()
         self._workers = pool.workers
-        ledger = Ledger[Receipt](owed, self._widths(self._workers))
+        ledger = Ledger[Receipt](owed, self._widths(self._workers), after=self._plan.turns())
         try:
             self._drive(ledger, pool)
         except BaseException:
