@@ -49,7 +49,7 @@ def test_null_is_an_expected_output():
         ({"input": 1, "expected": 2}, "data[0]: 'expected' is not a key of a case"),
         ({"input": 1, "expected_output": 2}, "unknown key 'expected_output' — did you mean 'expectedOutput'?"),
         ({"input": 1, "msut": ["tests"]}, "data[0]: unknown key 'msut' — did you mean 'must'?"),
-        ({"name": "x"}, "data[0]: a case needs an 'input'"),
+        ({"name": "x"}, "data[0]: a case needs 'input'"),
         ({"input": 1, "name": ""}, "data[0]: name: expected a text, got ''"),
         ({"input": 1, "must": "tests"}, "data[0]: must: expected a list of names of checks, got 'tests'"),
         ({"input": 1, "must": ["test"]}, "data[0]: must: there is no check 'test' — did you mean 'tests'?"),

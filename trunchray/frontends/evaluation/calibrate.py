@@ -14,9 +14,7 @@ from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.task import as_task
 from trunchray.core.calibration import CheckCalibration, Sample, Trouble, calibrated
 from trunchray.core.calibration_markdown import calibration_markdown
-from trunchray.core.case import CaseInput
 from trunchray.core.decisions import Decision
-from trunchray.core.digest import canonical
 from trunchray.core.frozen import Frozen
 from trunchray.core.record import Returned, RunRecord
 from trunchray.errors import UsageError
@@ -26,7 +24,7 @@ from trunchray.evaluators.python.judge_scorer import JudgeScorer
 from trunchray.evaluators.python.judging import decisions_about, state_of
 from trunchray.evaluators.python.scorer import as_scorers
 from trunchray.frontends.evaluation.labelled_cases import LabelledCase, read_labelled_cases
-from trunchray.frontends.evaluation.spec import seconds
+from trunchray.frontends.evaluation.spec import MAX_CONCURRENCY, count, seconds
 
 Cases = Iterable[Mapping[str, object]]
 
@@ -121,18 +119,13 @@ def _job(
     concurrency: int,
     timeout: str | float,
 ) -> _Job:
-    if not _is_count(concurrency):
-        raise UsageError(f"concurrency: expected a whole number from 1, got {concurrency!r}")
     scorers, limit = _questions(checks), seconds(timeout)
     asked = invoking(judge, list(scorers))
     if asked is None:
         raise UsageError("checks: there are none; give at least one question")
     agent = PythonTaskAgent(as_task(run), timeout=limit)
-    return _Job(name, agent, scorers, read_labelled_cases(cases, scorers), asked, concurrency, limit)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+    turns = count("concurrency", concurrency, MAX_CONCURRENCY)
+    return _Job(name, agent, scorers, read_labelled_cases(cases, scorers), asked, turns, limit)
 
 
 def _questions(checks: Mapping[str, object]) -> dict[str, JudgeScorer]:
@@ -179,10 +172,7 @@ class _Job:
         return Calibration(name=self.name, checks=tuple(self._check(check, outcomes) for check in self.scorers))
 
     async def _outcome(self, case: LabelledCase) -> _Outcome:
-        given = case.input
-        prompt = given if isinstance(given, str) else canonical(given).decode()
-        asked = CaseInput(prompt=prompt, structured=not isinstance(given, str))
-        trace = await self.agent.run(asked, case_id=case.name, attempt=1)
+        trace = await self.agent.run(case.case_input, case_id=case.name, attempt=1)
         returned = cast("Returned", trace.returned)  # which every run of a task has
         if returned.error is not None:
             return _Outcome(case, {}, f"run failed: {returned.error}")

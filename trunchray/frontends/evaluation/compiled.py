@@ -9,9 +9,9 @@ from pydantic import JsonValue
 
 from trunchray.adapters.releases import StoredRelease, write_release
 from trunchray.adapters.store import Store
-from trunchray.core.case import Case, CaseInput, Origin
-from trunchray.core.checks import Check, Python
-from trunchray.core.digest import canonical, sha256
+from trunchray.core.case import Case, Origin
+from trunchray.core.checks import Python
+from trunchray.core.digest import sha256
 from trunchray.core.release import Compiler, Release, ReleaseCases, ReleaseEval, sealed, slug
 from trunchray.frontends.evaluation.dataset import DataCase
 
@@ -49,19 +49,15 @@ def compile_cases(
 
 
 def _case(case: DataCase, eval_id: str, source: str, number: int, checks: Mapping[str, str]) -> Case:
-    text = isinstance(case.input, str)
     data: dict[str, JsonValue] = {"must": list(case.must)}
     if case.expected:
         data["expectedOutput"] = case.expected[0]
-    wanted: dict[str, Check] = {name: Python(digest=digest) for name, digest in checks.items() if name not in case.skip}
     return Case(
         id=case_id(case.name),
         eval_id=eval_id,
         title=case.name,
-        input=CaseInput(
-            prompt=case.input if isinstance(case.input, str) else canonical(case.input).decode(), structured=not text
-        ),
+        input=case.case_input,
         data=data,
-        checks=wanted,
+        checks={name: Python(digest=digest) for name, digest in checks.items() if name not in case.skip},
         source=Origin(path=source, row=number),
     )

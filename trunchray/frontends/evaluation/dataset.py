@@ -6,32 +6,21 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike, fspath
 
-from pydantic import JsonValue
-
 from trunchray.adapters.store import Store
 from trunchray.core.case import MAX_CASES
-from trunchray.core.digest import canonical
 from trunchray.core.excerpt import excerpt
-from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
-from trunchray.core.plain import plain
 from trunchray.errors import UsageError
+from trunchray.frontends.evaluation.given import GivenCase, checked_row
 
 Data = str | PathLike[str] | Iterable[Mapping[str, object]]
 """Cases, or where the JSONL file is that holds them."""
 
-_KEYS = ("name", "input", "expectedOutput", "must", "skip", "meta")
-_OLD = ("expect", "expected")
 
-
-class DataCase(Frozen):
+class DataCase(GivenCase):
     """One case. `place` is where it was written, for messages."""
 
     place: str
-    name: str
-    input: JsonValue
-    expected: tuple[JsonValue, ...] = ()
-    """The `expectedOutput`, which may be null; empty where there is none."""
     must: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
 
@@ -86,38 +75,11 @@ def _lines(path: str) -> list[tuple[int, object]]:
 
 
 def _case(place: str, row: object, scorers: Collection[str]) -> DataCase:
-    if not isinstance(row, Mapping):
-        raise UsageError(f"{place}: a case is an object with an 'input', not {type(row).__name__}")
-    for key in row:
-        if key in _OLD:
-            raise UsageError(f"{place}: {key!r} is not a key of a case; the expected output is 'expectedOutput'")
-        if key not in _KEYS:
-            raise UsageError(
-                f"{place}: unknown key {key!r}{nearest(str(key), _KEYS)}; put what else there is in 'meta'"
-            )
-    if "input" not in row:
-        raise UsageError(f"{place}: a case needs an 'input'")
-    given = _json(f"{place}: input", row["input"])
-    expected = (_json(f"{place}: expectedOutput", row["expectedOutput"]),) if "expectedOutput" in row else ()
+    row = checked_row(place, row, also=("must", "skip"), needs=("input",))
     must, skip = (_named(f"{place}: {key}", row.get(key, ()), scorers) for key in ("must", "skip"))
     if both := [name for name in must if name in skip]:
         raise UsageError(f"{place}: {both[0]!r} is both in 'must' and in 'skip'")
-    return DataCase(
-        place=place,
-        name=_name(place, row.get("name"), given),
-        input=given,
-        expected=expected,
-        must=must,
-        skip=skip,
-    )
-
-
-def _name(place: str, name: object, given: JsonValue) -> str:
-    if name is None:
-        return given if isinstance(given, str) else canonical(given).decode()
-    if not isinstance(name, str) or not name:
-        raise UsageError(f"{place}: name: expected a text, got {excerpt(repr(name), 60)}")
-    return name
+    return DataCase.of(place, row, place=place, must=must, skip=skip)
 
 
 def _named(place: str, names: object, scorers: Collection[str]) -> tuple[str, ...]:
@@ -127,13 +89,3 @@ def _named(place: str, names: object, scorers: Collection[str]) -> tuple[str, ..
         if name not in scorers:
             raise UsageError(f"{place}: there is no check {name!r}{nearest(str(name), scorers)}")
     return tuple(dict.fromkeys(names))
-
-
-def _json(place: str, value: object) -> JsonValue:
-    """The value as JSON, small enough in every number to be named by its hash."""
-    try:
-        found = plain(value)
-        canonical(found)
-    except ValueError as e:
-        raise UsageError(f"{place}: {e}") from e
-    return found

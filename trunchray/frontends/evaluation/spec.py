@@ -23,6 +23,8 @@ from trunchray.evaluators.python.scorer import Scorer, as_scorers, check_thresho
 from trunchray.frontends.evaluation.dataset import Data, DataCase, read_dataset
 from trunchray.frontends.evaluation.experiment_file import Comparable, check_place, read_experiment
 
+MAX_REPEATS, MAX_CONCURRENCY = 1_000, 100_000
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -84,8 +86,8 @@ def read_spec(
         save=save,
         about=_about(about),
         judge=decides,
-        repeats=_count("repeats", repeats, 1000),
-        concurrency=_count("concurrency", concurrency, 100_000),
+        repeats=count("repeats", repeats, MAX_REPEATS),
+        concurrency=count("concurrency", concurrency, MAX_CONCURRENCY),
         timeout=seconds(timeout),
     )
 
@@ -119,7 +121,12 @@ def _about(about: Mapping[str, object] | None) -> dict[str, JsonValue] | None:
     return found
 
 
-def _count(what: str, value: object, most: int) -> int:
+def count(what: str, value: object, most: int) -> int:
+    """A whole number from 1 to `most`; `what` is what it is called.
+
+    Raises:
+        UsageError: it is none.
+    """
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise UsageError(f"{what}: expected a whole number from 1 to {most:,}, got {value!r}")
     return value
