@@ -18,6 +18,7 @@ from trunchray.adapters.models.providers import address_shown, check_headers
 from trunchray.adapters.models.proxy import proxy_for
 from trunchray.adapters.models.redaction import Redaction
 from trunchray.core.agent import Pacing
+from trunchray.core.excerpt import excerpt
 from trunchray.errors import ProviderError, UsageError
 
 SHOWN = 300
@@ -123,9 +124,7 @@ class _Connection:
             raise self._error(f"the answer is not JSON: {text}", "malformed_response") from e
 
     def _error(self, what: str, kind: str) -> ProviderError:
-        message = self._redaction.message(what)
-        shown = message if len(message) <= SHOWN else f"{message[:SHOWN]}…"
-        return ProviderError(f"{host_of(self._url)}: {shown}", type=kind)
+        return ProviderError(f"{host_of(self._url)}: {excerpt(self._redaction.message(what), SHOWN)}", type=kind)
 
 
 def _checked(url: str) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from trunchray.core.decisions import NO, YES, Decision, Fallback, FallbackReason, Question
+from trunchray.core.excerpt import excerpt
 from trunchray.core.json_object import read_object
-
-TOLERANCE = 0.02
-"""How far the probabilities of one answer may be from adding up to 1."""
+from trunchray.core.share import check_total
 
 _KEYS = frozenset({"decisions", "fallback"})
 
@@ -150,9 +148,7 @@ def _check_type(raw: Mapping[str, Any], expected: str) -> None:
 def _distribution(raw: Mapping[str, Any], names: Sequence[str]) -> dict[str, float]:
     given = _exact_keys(raw, "probabilities", names)
     found = {name: _number(given, name, 1, "the probability of ") for name in names}
-    total = math.fsum(found.values())
-    if abs(total - 1) > TOLERANCE + 1e-9:  # 1.02 itself is allowed, however it is added up
-        raise ValueError(f"its probabilities add up to {total:.4g}, not to 1 ± {TOLERANCE:g}")
+    check_total(found.values())
     return found
 
 
@@ -172,5 +168,4 @@ def _number(raw: Mapping[str, Any], name: str, most: float, what: str = "") -> f
 
 
 def _cut(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 120 else f"{shown[:119]}…"
+    return excerpt(repr(value), 120)

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self
 from pydantic import JsonValue
 
 from trunchray.core.names import nearest
+from trunchray.core.share import is_share
 from trunchray.errors import UsageError
 
 QuestionType = Literal["boolean", "choice", "score"]
@@ -124,7 +125,7 @@ class Thresholds:
     def __post_init__(self) -> None:
         for name in ("yes", "no", "sure"):
             value: Any = getattr(self, name)
-            if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+            if not is_share(value):
                 raise UsageError(f"thresholds: {name} must be a number from 0 to 1 (got {value!r})")
         if self.no > self.yes:
             raise UsageError(f"thresholds: no ({self.no:g}) must not be above yes ({self.yes:g})")

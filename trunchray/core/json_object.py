@@ -9,6 +9,8 @@ from typing import Any, NoReturn
 
 from pydantic import JsonValue
 
+from trunchray.core.excerpt import excerpt
+
 _FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
@@ -44,7 +46,7 @@ def parse_object(text: str) -> dict[str, JsonValue]:
 
 
 def _cut(text: str) -> str:
-    return repr(text if len(text) <= 80 else f"{text[:79]}…")
+    return repr(excerpt(text, 80))
 
 
 def _refused(constant: str) -> NoReturn:

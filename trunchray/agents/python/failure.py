@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from trunchray.adapters.models.json_text import well_formed
+from trunchray.core.excerpt import excerpt
 
 LONGEST = 1000
 """Characters of a message that are kept."""
@@ -29,9 +30,8 @@ def failure_text(error: BaseException) -> str:
 
 
 def cut(text: str) -> str:
-    """The text, well-formed, no longer than 1,000 characters and a sign that there was more."""
-    whole = well_formed(text)
-    return whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}…"
+    """The text, well-formed; its beginning when it is longer than 1,000 characters."""
+    return excerpt(well_formed(text), LONGEST)
 
 
 def _message(error: BaseException) -> str:

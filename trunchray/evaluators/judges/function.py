@@ -13,6 +13,7 @@ from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decision_reply import read_reply
 from trunchray.core.decisions import Decision, Fallback, FallbackReason, Question, Thresholds, check_questions
+from trunchray.core.excerpt import excerpt
 from trunchray.core.plain import plain
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import checked_agent
@@ -88,4 +89,4 @@ def _reason(error: BaseException) -> FallbackReason:
 
 def _text(error: BaseException) -> str:
     text = str(error) if isinstance(error, TimeoutError) and str(error) else f"{type(error).__name__}: {error}"
-    return well_formed(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+    return well_formed(excerpt(text, _SHOWN))

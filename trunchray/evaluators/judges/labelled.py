@@ -8,9 +8,10 @@ from math import fsum
 from typing import Any, NamedTuple
 
 from trunchray.adapters.models.base import ModelReply
-from trunchray.core.decision_reply import TOLERANCE, read_decisions
+from trunchray.core.decision_reply import read_decisions
 from trunchray.core.decisions import YES, Decision, Fallback, Question
 from trunchray.core.json_object import read_object
+from trunchray.core.share import check_total, is_share
 from trunchray.evaluators.judges.prompt import labels
 from trunchray.evaluators.judges.token_odds import token_odds
 
@@ -77,9 +78,7 @@ def _shaped(question: Question, named: Mapping[str, str], answer: str, stated: M
     if numbers[answer] < max(numbers.values()) - 1e-9:
         raise ValueError(f"it answers {answer!r}, and holds another answer to be likelier")
     if question.type == "boolean":
-        total = fsum(numbers.values())
-        if abs(total - 1) > TOLERANCE + 1e-9:
-            raise ValueError(f"its probabilities add up to {total:.4g}, not to 1 ± {TOLERANCE:g}")
+        check_total(numbers.values())
         return {"id": question.id, "type": "noul", "noul": numbers[YES]}
     keys = [str(place) for place in range(len(named))]
     return {
@@ -93,7 +92,7 @@ def _shaped(question: Question, named: Mapping[str, str], answer: str, stated: M
 
 
 def _number(value: Any) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1:
+    if not is_share(value):
         raise ValueError(f"a probability is a number from 0 to 1, not {value!r:.100}")
     return float(value)
 

@@ -9,6 +9,7 @@ from typing import Any
 from trunchray.core.decisions import FEWEST_LEVELS, MOST_LEVELS, MOST_OPTIONS
 from trunchray.core.judged import Rule, yes_no
 from trunchray.core.names import nearest
+from trunchray.core.share import is_share
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
 
 _FORM = {"options": "options", "levels": "levels", "pass": "pass", "passAt": "pass_at", "sure": "sure"}
@@ -188,6 +189,6 @@ def _question(question: object) -> str:
 
 
 def _share(name: str, value: object) -> float:
-    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1:
+    if is_share(value):
         return float(value)
     raise ValueError(f"{name} must be a number from 0 to 1 (got {value!r})")

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.source_code import described
 from trunchray.core.record import RunRecord
+from trunchray.core.share import is_share
 
 
 class Helper(ABC):
@@ -45,7 +46,7 @@ def names_problem(what: str, names: object) -> str | None:
 
 def at_least_problem(at_least: Any) -> str | None:
     """What is wrong with a share that is to be reached."""
-    if isinstance(at_least, int | float) and not isinstance(at_least, bool) and 0 < at_least <= 1:
+    if is_share(at_least) and at_least > 0:
         return None
     return f"at_least must be above 0 and at most 1 (got {at_least!r})"
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from math import fsum
 from typing import Any
 
 from pydantic import JsonValue
 
 from trunchray.adapters.calling import call
 from trunchray.core.check_result import CheckResult
-from trunchray.core.decision_reply import TOLERANCE
 from trunchray.core.decisions import Decision, Fallback, Question
 from trunchray.core.judged import judged
 from trunchray.core.plain import plain
 from trunchray.core.record import RunRecord, StepRecord
+from trunchray.core.share import check_total, is_share
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.ended import ended
 from trunchray.evaluators.python.escalation import ask_again
@@ -91,19 +90,21 @@ def _checked(questions: Sequence[Question], reply: Any) -> dict[str, Decision]:
     if len(found) != len(decisions) or found.keys() != {question.id for question in questions}:
         raise ValueError(f"parse-error: not one decision for each question: {shown(reply)}")
     for question in questions:
-        if problem := _problem(question, found[question.id].probabilities):
-            raise ValueError(f"parse-error: decision {question.id!r}: {problem}")
+        try:
+            _check(question, found[question.id].probabilities)
+        except ValueError as e:
+            raise ValueError(f"parse-error: decision {question.id!r}: {e}") from e
     return found
 
 
-def _problem(question: Question, probabilities: Mapping[str, float]) -> str | None:
+def _check(question: Question, probabilities: Mapping[str, float]) -> None:
     if probabilities.keys() != question.answers.keys():
-        return f"its probabilities are of {shown(list(probabilities))}, not of {shown(list(question.answers))}"
-    if not all(0 <= p <= 1 for p in probabilities.values()):
-        return f"a probability is from 0 to 1: {shown(dict(probabilities))}"
-    total = fsum(probabilities.values())
-    # 1.02 itself is allowed, however it is added up.
-    return None if abs(total - 1) <= TOLERANCE + 1e-9 else f"its probabilities add up to {total:.4g}"
+        raise ValueError(
+            f"its probabilities are of {shown(list(probabilities))}, not of {shown(list(question.answers))}"
+        )
+    if not all(map(is_share, probabilities.values())):
+        raise ValueError(f"a probability is from 0 to 1: {shown(dict(probabilities))}")
+    check_total(probabilities.values())
 
 
 async def _decided(

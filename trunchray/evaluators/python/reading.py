@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from trunchray.core.check_result import CheckResult
+from trunchray.core.share import is_share
 from trunchray.evaluators.python.showing import clean, shown
 
 WANTED = "a check returns a bool, a number from 0 to 1, or {pass, value?, explanation?}"
@@ -23,7 +24,7 @@ def read_result(returned: object) -> CheckResult:
     plain = scalar(returned)
     if isinstance(plain, bool):
         return CheckResult(passed=plain, value=float(plain))
-    if _is_share(plain):
+    if is_share(plain):
         below = None if plain == 1 else f"{plain} is below 1"
         return CheckResult(passed=plain == 1, value=abs(plain), explanation=below)
     return _detailed(_parts(plain)) or CheckResult.failed(f"returned {shown(returned)}; {WANTED}")
@@ -34,11 +35,6 @@ def scalar(value: Any) -> Any:
     if getattr(value, "shape", None) == () and callable(getattr(value, "item", None)):
         return value.item()
     return value
-
-
-def _is_share(value: object) -> bool:
-    """Whether it is a number from 0 to 1, which NaN is not, and neither is a bool, though Python counts with it."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 
 def _parts(returned: Any) -> dict[str, Any]:
@@ -52,7 +48,7 @@ def _detailed(parts: Mapping[str, Any]) -> CheckResult | None:
     """None when one of the parts is not what it should be."""
     passed, explanation = scalar(parts["pass"]), parts["explanation"]
     value = float(passed is True) if parts["value"] is None else scalar(parts["value"])
-    if not isinstance(passed, bool) or not _is_share(value) or not isinstance(explanation, str | None):
+    if not isinstance(passed, bool) or not is_share(value) or not isinstance(explanation, str | None):
         return None
     return CheckResult(passed=passed, value=abs(value), explanation=_clean(explanation))
 

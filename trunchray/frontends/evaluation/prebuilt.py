@@ -19,6 +19,7 @@ from trunchray.core.json_object import read_object
 from trunchray.core.names import nearest
 from trunchray.core.plain import plain
 from trunchray.core.record import RunRecord
+from trunchray.core.share import is_share
 from trunchray.errors import UsageError
 from trunchray.evaluators.python.judging import state_of
 from trunchray.frontends.evaluation.rubrics import PASSES_AT, RUBRICS, Part, PrebuiltId, Rubric
@@ -216,7 +217,7 @@ def _result(rubric: Rubric, answer: Mapping[str, Any]) -> CheckResult:
             raise ValueError(f"its category is {found!r:.100}, not one of {', '.join(rubric.credits)}")
         value, passed = rubric.credits[found], found in rubric.passing
     else:
-        if not isinstance(found, int | float) or isinstance(found, bool) or not 0 <= found <= 1:
+        if not is_share(found):
             raise ValueError(f"its score is {found!r:.100}, not a number from 0 to 1")
         value, passed = float(found), found >= PASSES_AT
     said = f"{found}: {reason.strip()}" if reason and reason.strip() else f"{rubric.key} {found}"
