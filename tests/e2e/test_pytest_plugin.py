@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import trunchray.frontends.evaluation.pytest_files  # noqa: F401 - once, not for each pytest in this process
+from support.imported import forgotten
+
 pytest_plugins = ["pytester"]
 
 PLUGIN = "trunchray.frontends.evaluation.pytest_plugin"
@@ -48,8 +51,23 @@ def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytes
     return pytester
 
 
+FLAGS = ("-p", PLUGIN, "-p", "no:cacheprovider")
+
+
 def run(project: pytest.Pytester, *words: str) -> pytest.RunResult:
-    return project.runpytest_subprocess("-p", PLUGIN, "-p", "no:cacheprovider", *words)
+    """A pytest in a process of its own, for what runs evaluations."""
+    return project.runpytest_subprocess(*FLAGS, *words)
+
+
+def run_here(project: pytest.Pytester, *words: str) -> pytest.RunResult:
+    """A pytest in this process, which starts at once."""
+    with forgotten(project.path):
+        return project.runpytest_inprocess(*FLAGS, *words)
+
+
+def collected(project: pytest.Pytester, *words: str) -> list[str]:
+    """The tests that would be run, in order."""
+    return [line for line in run_here(project, "--collect-only", "-q", *words).outlines if "::" in line]
 
 
 def calls(project: pytest.Pytester) -> list[str]:
@@ -79,10 +97,10 @@ def test_one_test_for_each_check_and_one_run_for_all(project: pytest.Pytester):
 
 
 def test_off_unless_asked_for(project: pytest.Pytester):
-    """Not even a file that is named on the command line is collected as an evaluation, nor is it imported."""
-    run(project).assert_outcomes(passed=1)
+    """Without the option, evaluations are neither collected nor imported."""
+    run_here(project).assert_outcomes(passed=1)
     (project.path / "evals" / "refund.py").write_text("raise ValueError")
-    run(project, "tests").assert_outcomes(passed=1)
+    run_here(project, "tests").assert_outcomes(passed=1)
     assert calls(project) == []
 
 
@@ -95,19 +113,15 @@ def test_what_is_chosen_is_run(project: pytest.Pytester):
         (["-k", "short"], ["evals/other.py::short", "evals/refund.py::short"]),
         (["tests", "-k", "short"], ["evals/other.py::short", "evals/refund.py::short"]),
     ):
-        result = run(project, *words, "--trunchray-evals", "--collect-only", "-q")
-        assert [line for line in result.outlines if "::" in line] == names, words
+        assert collected(project, *words, "--trunchray-evals") == names, words
     assert calls(project) == []
 
 
 def test_files_are_found_wherever_tests_are(project: pytest.Pytester):
     """`testpaths` says where ordinary tests are; the pattern says where evaluations are, from the root directory."""
     project.makeini("[pytest]\ntestpaths = tests")
-    result = project.runpytest_subprocess("-p", PLUGIN, "--trunchray-evals", "--collect-only", "-q")
-    assert [line.partition("::")[0] for line in result.outlines if "::" in line] == [
-        "tests/test_ordinary.py",
-        *["evals/refund.py"] * 3,
-    ]
+    files = [line.partition("::")[0] for line in collected(project, "--trunchray-evals")]
+    assert files == ["tests/test_ordinary.py", *["evals/refund.py"] * 3]
 
 
 def test_files_can_be_named(project: pytest.Pytester):
@@ -124,13 +138,12 @@ def test_files_can_be_named(project: pytest.Pytester):
         (["--trunchray-evals", "evals"], tiny),
         (["--trunchray-evals", "refund_eval.py"], refund),
     ):
-        result = run(project, *words, "--collect-only", "-q")
-        assert [line for line in result.outlines if "::" in line and "test" not in line] == names
+        assert [line for line in collected(project, *words) if "test" not in line] == names
 
 
 def test_a_pattern_without_files_is_refused(project: pytest.Pytester):
     """Tests that do not run must not look as if they passed."""
-    result = run(project, "--trunchray-evals=nowhere/*.py")
+    result = run_here(project, "--trunchray-evals=nowhere/*.py")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --trunchray-evals: no file matches 'nowhere/*.py' in *"])
 
@@ -145,7 +158,7 @@ def test_a_file_without_an_evaluation_is_an_error(project: pytest.Pytester):
     }
     for number, text in enumerate(files):
         (project.path / "evals" / f"wrong_{number}.py").write_text(text)
-    result = run(project, "evals", "--trunchray-evals=evals/wrong*")
+    result = run_here(project, "evals", "--trunchray-evals=evals/wrong*")
     result.assert_outcomes(errors=len(files))
     for why in files.values():
         assert why in result.stdout.str()
@@ -156,7 +169,7 @@ def test_an_evaluation_that_cannot_be_run_fails_every_check(project: pytest.Pyte
     """With the same words for each, and no traceback."""
     path = project.path / "evals" / "refund.py"
     path.write_text(path.read_text().replace('"concurrency": 1', '"concurrency": 0'))
-    result = run(project, "evals", "--trunchray-evals")
+    result = run_here(project, "evals", "--trunchray-evals")
     result.assert_outcomes(failed=3)
     assert result.stdout.str().count("\nconcurrency: ") == 3
     assert calls(project) == []

@@ -275,9 +275,9 @@ def test_exit_3_when_it_is_interrupted(here: Path, number: signal.Signals):
 
         evaluation = {"name": "e", "task": task, "data": [{"input": "a"}], "timeout": "10m", "save": "last.json"}
     """
-    command = [sys.executable, "-m", "trunchray.cli.main", "eval", "run", str(write(here, text)), "--json"]
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=here, env=environment(), text=True, **streams) as running:
+    words = command(write(here, text), "--json")
+    with subprocess.Popen(words, cwd=here, env=environment(), text=True, **streams) as running:
         assert running.stderr
         assert running.stderr.readline() == "started\n"
         running.send_signal(number)
@@ -292,8 +292,8 @@ def test_a_reader_that_goes_away_changes_no_verdict(here: Path):
     file = write(here, FAILS)
     many = ", ".join(f'{{"name": "{number:079}", "input": "b", "expectedOutput": "?"}}' for number in range(120))
     file.write_text(file.read_text().replace('{"name": "one"', many + ', {"name": "one"'))
-    command = [sys.executable, "-m", "trunchray.cli.main", "eval", "run", str(file)]
-    with subprocess.Popen(command, cwd=here, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as done:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command(file), cwd=here, env=environment(), **streams) as done:
         assert done.stdout
         done.stdout.close()
         assert done.stderr
@@ -301,26 +301,14 @@ def test_a_reader_that_goes_away_changes_no_verdict(here: Path):
     assert (done.returncode, "Traceback" in said) == (1, False)
 
 
-def test_the_file_runs_by_itself_too(here: Path):
-    """The same spec, for Python."""
-    main = """
-    if __name__ == "__main__":
-        import trunchray
-
-        trunchray.evaluate(**evaluation)
-    """
-    done = python(here, str(write(here, PASSES + main)))
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "shout passed: every limit is kept")
+def command(file: Path, *flags: str) -> list[str]:
+    return [sys.executable, "-m", "trunchray.cli.main", "eval", "run", str(file), *flags]
 
 
 def process(here: Path, file: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own."""
-    return python(here, "-m", "trunchray.cli.main", "eval", "run", str(file), *flags)
-
-
-def python(here: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, *words], cwd=here, env=environment(), capture_output=True, text=True, check=False
+        command(file, *flags), cwd=here, env=environment(), capture_output=True, text=True, check=False
     )
 
 
