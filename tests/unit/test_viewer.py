@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,12 @@ from support.rows import NOW
 from trunchray.adapters import parts
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
+from trunchray.adapters.texts_copy import TextsCopy
+from trunchray.adapters.trial_index import TrialIndex
 from trunchray.core.plan import make_plan
 from trunchray.core.receipt import Counts, Receipt
 from trunchray.core.trial import Result, Step, Trace, Verdict
+from trunchray.core.trial_search import TrialSearch
 from trunchray.engine.launch import report_again
 from trunchray.errors import StoreError, UsageError
 from trunchray.frontends.viewer.viewer import Viewer
@@ -43,16 +47,16 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> StoredRelease:
     )
 
 
-@pytest.fixture(scope="module", params=["parts", "results"])
+@pytest.fixture(scope="module", params=["parts", "results", "large results"])
 def viewer(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, release: StoredRelease
 ) -> Iterator[Viewer]:
     """Looks at a run before its first report or after it, in a folder with an odd name."""
     here = tmp_path_factory.mktemp("view")
     run = make_run(here / "[odd] 'name; & *?" / "run", release, OUTCOMES, change=_answered)
-    if request.param == "results":
+    if request.param != "parts":
         report_again(run, pytest.fail)
-    with Viewer([run], here, private=False) as looking:
+    with Viewer([run], here, private=False, large=0 if request.param == "large results" else 1_000_000) as looking:
         yield looking
 
 
@@ -124,6 +128,38 @@ def test_a_text_is_found_wherever_people_would_look(viewer: Viewer, text: str, e
     """In the id, the answer or the reason of an error; literally, in capital or small letters."""
     found: Any = viewer.trials({"text": text})
     assert found["total"] == 13 if expected is None else cases(found) == expected
+
+
+def test_a_copy_of_the_texts_is_searched_as_soon_as_it_is_there(tmp_path: Path, release: StoredRelease):
+    """The same trials are found in it, without a look at the file itself."""
+    run = make_run(tmp_path / "run", release, OUTCOMES, change=_answered)
+    report_again(run, pytest.fail)
+    results, texts = tmp_path / "run" / "report" / "results.parquet", tmp_path / "texts" / "0.parquet"
+    with closing(TrialIndex([tmp_path], messages=True)) as index:
+        index.add_cases([case_id for case_id, _ in release.cases().index])
+        index.replace(0, results)
+        before = [index.find(TrialSearch(text=text), None) for text in ("ÄRGERLICH", "not_quite")]
+        TextsCopy(results, texts, partial(index.search_instead, results, texts)).join()
+        results.unlink()
+        assert [index.find(TrialSearch(text=text), None) for text in ("ärgerlich", "Not_Quite")] == before
+        assert before[0][0] > before[1][0] > 0
+
+
+def test_texts_that_are_not_wanted_any_more_are_not_copied(tmp_path: Path, release: StoredRelease):
+    """A viewer that is closed leaves nothing at work."""
+    run = make_run(tmp_path / "run", release, OUTCOMES)
+    report_again(run, pytest.fail)
+    assert not parts.copy_texts(tmp_path / "run" / "report" / "results.parquet", tmp_path / "0", lambda: False)
+
+
+def test_without_room_for_a_copy_there_is_none(tmp_path: Path, release: StoredRelease):
+    """What was written of it is removed, and nobody is told that it is there."""
+    run = make_run(tmp_path / "run", release, OUTCOMES)
+    report_again(run, pytest.fail)
+    (tmp_path / "texts").touch()
+    copy = TextsCopy(tmp_path / "run" / "report" / "results.parquet", tmp_path / "texts" / "0", pytest.fail)
+    copy.join()
+    assert (tmp_path / "texts").is_file()
 
 
 def test_what_evaluators_said_is_private(tmp_path: Path, release: StoredRelease, look: Look):

@@ -18,7 +18,7 @@ from trunchray.core.case import Case
 from trunchray.core.names import nearest
 from trunchray.core.trial_search import PAGE, TrialSearch
 from trunchray.engine.status import Status
-from trunchray.engine.viewed import ViewedRun
+from trunchray.engine.viewed import LARGE, ViewedRun
 from trunchray.errors import UsageError
 from trunchray.frontends.viewer.passages import Passage, asked, kept_private, remarks, shown, told
 
@@ -55,8 +55,11 @@ class Viewer:
         *,
         private: bool,
         clock: Callable[[], float] = time.monotonic,
+        large: int = LARGE,
     ) -> None:
         """`private`: also tell what only grading knows of a case. `scratch` is an empty folder.
+
+        Of results of `large` bytes or more the texts are copied to `scratch`, to be searched faster.
 
         Raises:
             UsageError: there is no run at one of the URIs, or DuckDB is not installed.
@@ -65,7 +68,7 @@ class Viewer:
         """
         there = [folder for uri in run_uris if (folder := Store(uri).folder)]
         self._index = TrialIndex([scratch, *there], messages=private)
-        self._runs = [ViewedRun(uri, number, self._index, scratch) for number, uri in enumerate(run_uris)]
+        self._runs = [ViewedRun(uri, number, self._index, scratch, large=large) for number, uri in enumerate(run_uris)]
         self._names = _different([run.spec.run_id for run in self._runs])
         self._private, self._clock = private, clock
         self._looking = Lock()
@@ -76,6 +79,8 @@ class Viewer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        for run in self._runs:
+            run.close()
         self._index.close()
 
     @property
