@@ -152,16 +152,19 @@ async def test_an_output_without_a_json_form_fails_the_judges_checks_closed(outp
         assert (result.explanation or "").startswith("judge: the output has no JSON form: ")
 
 
-async def test_a_step_that_cannot_be_printed_fails_the_judges_checks_closed() -> None:
-    """As an output without a JSON form does."""
+async def test_a_step_that_cannot_be_printed_is_named_by_its_type() -> None:
+    """A judge sees the rest of the run, as it does of a step whose output is no JSON."""
 
     class Unprintable:
         def __repr__(self) -> str:
             raise RuntimeError
 
     run = RunRecord("in", "out", steps=(StepRecord("tool", "t", output=Unprintable()),))
-    found = await judged(ScriptedJudge({"ready": 1}), run, ready="Is it?")
-    assert found["ready"].explanation == "judge: a step cannot be shown: RuntimeError"
+    judge = ScriptedJudge({"ready": 1})
+    found = await judged(judge, run, ready="Is it?")
+    assert found["ready"].passed
+    ((state, _),) = judge.asked
+    assert "<Unprintable that cannot be printed: RuntimeError>" in str(state)
 
 
 REASONS: list[FallbackReason] = ["no-key", "timeout", "network", "http-error", "parse-error"]

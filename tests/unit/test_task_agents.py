@@ -179,7 +179,7 @@ def test_an_error_of_a_tool_is_its_error() -> None:
     assert steps_of(start("1"), done("1", blocks, isError=True)) == (
         StepRecord("tool", "search", {"q": 1}, error="no such order"),
     )
-    assert steps_of(start("1"), done("1", {"code": 3}, isError=True))[0].error == '{"code": 3}'
+    assert steps_of(start("1"), done("1", {"code": 3}, isError=True))[0].error == '{"code":3}'
     assert steps_of(start("1"), done("1", isError=False))[0].output == "found"
 
 

@@ -48,7 +48,7 @@ async def trace_of(task: object, case: CaseInput = CASE, *, limit: float = 60, *
 async def test_a_text_is_the_input_itself() -> None:
     """A prompt that is no structured input is given as text, even if it looks like JSON."""
     trace = await trace_of(lambda value: [value], CaseInput(prompt="[1]"))
-    assert trace.returned == Returned(output=["[1]"], ms=trace.returned.ms)
+    assert trace.returned == Returned(output=["[1]"], ms=trace.returned.ms, form="json")
 
 
 async def test_a_structured_input_is_its_value() -> None:
@@ -257,27 +257,28 @@ class Printed:
 
 
 @pytest.mark.parametrize(
-    ("output", "stored"),
+    ("output", "stored", "form"),
     [
-        ("text\n", "text\n"),
-        ("half \ud83d of a pair", "half � of a pair"),
-        (None, "null"),
-        (True, "true"),
-        (1.0, "1"),
-        ({"b": 1, "a": [None]}, '{"a":[null],"b":1}'),
-        (Answer(text="yes"), '{"text":"yes"}'),
-        (("a", "b"), '["a","b"]'),
-        (Printed(), "<an answer>"),
-        (float("nan"), "nan"),
-        (2**60, str(2**60)),
-        ({"a": "\ud83d"}, "{'a': '\\ud83d'}"),
-        (Unprintable(), "<Unprintable that cannot be printed: ValueError>"),
+        ("text\n", "text\n", "text"),
+        ('{"a": 1}', '{"a": 1}', "text"),
+        ("half \ud83d of a pair", "half � of a pair", "text"),
+        (None, "null", "json"),
+        (True, "true", "json"),
+        (1.0, "1", "json"),
+        ({"b": 1, "a": [None]}, '{"a":[null],"b":1}', "json"),
+        (Answer(text="yes"), '{"text":"yes"}', "json"),
+        (("a", "b"), '["a","b"]', "json"),
+        ({"big": 2**60}, f'{{"big":{2**60}}}', "json"),
+        ({"a": "\ud83d"}, '{"a":"�"}', "json"),
+        (Printed(), "<an answer>", "repr"),
+        (float("nan"), "nan", "repr"),
+        (Unprintable(), "<Unprintable that cannot be printed: ValueError>", "repr"),
     ],
 )
-async def test_an_output_is_stored_as_text(output: Any, stored: str) -> None:
-    """A text is stored as it is, other values as canonical JSON, else as Python prints them; checks see the value."""
+async def test_an_output_is_stored_as_text(output: Any, stored: str, form: str) -> None:
+    """A text is stored as it is, other values as JSON, else as Python prints them; checks see the value."""
     trace = await trace_of(lambda _text: output)
-    assert trace.output == stored
+    assert (trace.output, trace.returned.form) == (stored, form)
     assert trace.returned.output is output
     assert trace.finish_reason == "stop"
 
@@ -287,6 +288,13 @@ async def test_a_giant_output_is_cut_where_it_is_stored() -> None:
     trace = await trace_of(lambda _text: "x" * 5_000_000)
     assert trace.output == "x" * 4_000_000 + "… [cut: 5000000 characters]"
     assert len(trace.returned.output) == 5_000_000
+
+
+async def test_json_that_is_cut_is_no_longer_called_json() -> None:
+    """Who reads a row does not fail at the half of a value."""
+    trace = await trace_of(lambda _text: ["x" * 5_000_000])
+    assert trace.output.endswith("… [cut: 5000004 characters]")
+    assert trace.returned.form == "repr"
 
 
 async def test_steps_are_stored_as_what_was_observed() -> None:

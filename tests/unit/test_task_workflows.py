@@ -270,7 +270,7 @@ async def test_a_failed_or_cancelled_run_is_a_run_error(status: str) -> None:
         ({"kind": "StepFailed", "stepId": "draft", "error": {"message": "no model"}}, "step 'draft': no model"),
         (SimpleNamespace(kind="RunFailed", error="no model"), "no model"),
         ({"kind": "CancelRequested", "reason": "lifetime expired"}, "lifetime expired"),
-        ({"kind": "StepFailed", "error": {"code": 3}}, '{"code": 3}'),
+        ({"kind": "StepFailed", "error": {"code": 3}}, '{"code":3}'),
     ],
 )
 async def test_a_failed_run_says_why_where_its_events_do(event: Any, said: str) -> None:

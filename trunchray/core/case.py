@@ -6,6 +6,8 @@ and for people. A function that takes a `CaseInput` cannot leak an expected answ
 
 from __future__ import annotations
 
+import json
+
 from pydantic import Field, JsonValue
 
 from trunchray.core.checks import Check
@@ -28,6 +30,11 @@ class CaseInput(CamelFrozen):
     """The prompt is the JSON text of an input that is no string; Python tasks are given the value."""
     system_prompt: str | None = None
     tools: tuple[str, ...] = ()
+
+    @property
+    def value(self) -> JsonValue:
+        """The input as a Python task is given it; a value of its own each time, which the task may change."""
+        return json.loads(self.prompt) if self.structured else self.prompt
 
 
 class Origin(CamelFrozen):

@@ -1,11 +1,13 @@
-"""Python values as JSON values."""
+"""Python values as JSON values, and both as text."""
 
 from __future__ import annotations
 
 import json
 
 from pydantic import JsonValue
-from pydantic_core import PydanticSerializationError, to_jsonable_python
+from pydantic_core import to_jsonable_python
+
+from trunchray.core.digest import canonical
 
 
 def plain(value: object) -> JsonValue:
@@ -17,6 +19,35 @@ def plain(value: object) -> JsonValue:
     try:
         found: JsonValue = to_jsonable_python(value, inf_nan_mode="constants")
         json.dumps(found, allow_nan=False)
-    except (PydanticSerializationError, ValueError, TypeError, RecursionError) as e:
+    except Exception as e:  # whatever a property of somebody else's object raises
         raise ValueError(f"{type(value).__name__} is no JSON value: {e}") from e
     return found
+
+
+def plain_or_printed(value: object) -> JsonValue:
+    """The value as JSON, or else what Python prints of it."""
+    try:
+        return plain(value)
+    except ValueError:
+        return printed(value)
+
+
+def printed(value: object) -> str:
+    """What Python prints of a value, whatever its author did."""
+    try:
+        return repr(value)
+    except Exception as e:
+        return f"<{type(value).__name__} that cannot be printed: {type(e).__name__}>"
+
+
+def as_text(value: JsonValue) -> str:
+    """A string as it is, anything else as canonical JSON.
+
+    Of what has no canonical form (integers beyond ±(2^53 − 1), halves of a surrogate pair) JSON with sorted keys.
+    """
+    if isinstance(value, str):
+        return value
+    try:
+        return canonical(value).decode()
+    except ValueError:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from trunchray.core.plain import plain
+from trunchray.core.plain import plain_or_printed
 
 StepKind = Literal["llm", "tool", "step"]
+OutputForm = Literal["text", "json", "repr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class StepRecord:
         found: dict[str, JsonValue] = {"kind": self.kind}
         for name in ("name", "input", "output", "error", "ms"):
             if (value := getattr(self, name)) is not None:
-                found[name] = shown(value)
+                found[name] = plain_or_printed(value)
         return found
 
 
@@ -44,6 +45,8 @@ class Returned:
     ms: float = 0.0
     """Milliseconds that the task took by itself."""
     error: str | None = None
+    form: OutputForm = "text"
+    """How the text that is stored of the output is to be read: as it is, as JSON, or as what Python prints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +60,3 @@ class RunRecord:
     ms: float = 0.0
     has_expected_output: bool = False
     """Whether the case has an `expectedOutput`, which may be null."""
-
-
-def shown(value: object) -> JsonValue:
-    """The value as JSON, or else what Python prints of it."""
-    try:
-        return plain(value)
-    except ValueError:
-        return repr(value)

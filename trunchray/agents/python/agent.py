@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -13,9 +12,8 @@ from pydantic import JsonValue
 
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.steps import Steps
-from trunchray.agents.python.stored import stored_steps
+from trunchray.agents.python.stored import stored_output, stored_steps
 from trunchray.agents.python.task import Task
-from trunchray.agents.python.text import as_output
 from trunchray.core.case import CaseInput
 from trunchray.core.record import Returned
 from trunchray.core.trial import Trace
@@ -40,13 +38,14 @@ class PythonTaskAgent:
     async def run(self, case: CaseInput, *, case_id: str, attempt: int) -> Trace:
         """One run. Never raises but for cancellation, which ends the run as well."""
         async with self._alone():
-            returned = await self._run(_input(case))
+            returned = await self._run(case.value)
+        output, form = ("", "text") if returned.error is not None else stored_output(returned.output)
         return Trace(
-            output="" if returned.error is not None else as_output(returned.output),
+            output=output,
             finish_reason="stop" if returned.error is None else "error",
             steps=stored_steps(returned.steps),
             model_seconds=returned.ms / 1000,
-            returned=returned,
+            returned=replace(returned, form=form),
         )
 
     async def close(self) -> None:
@@ -87,8 +86,3 @@ class PythonTaskAgent:
         self._given_up.add(running)
         running.add_done_callback(self._given_up.discard)
         await asyncio.wait({running}, timeout=self._grace)
-
-
-def _input(case: CaseInput) -> JsonValue:
-    """The input of a case; a value of its own, which the task may change."""
-    return json.loads(case.prompt) if case.structured else case.prompt

@@ -15,7 +15,7 @@ from trunchray.agents.python.failure import RunFailed
 from trunchray.agents.python.peek import as_name, peek, words
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.task import Task
-from trunchray.agents.python.text import as_prompt
+from trunchray.core.plain import as_text
 from trunchray.errors import UsageError
 
 _MODEL = {"ai", "AIMessageChunk", "assistant"}
@@ -75,7 +75,7 @@ def _given(runnable: Any, value: JsonValue) -> Any:
         return value
     if isinstance(value, list) and all(isinstance(message, dict) and "role" in message for message in value):
         return {"messages": value}
-    return {"messages": [{"role": "user", "content": as_prompt(value)}]}
+    return {"messages": [{"role": "user", "content": as_text(value)}]}
 
 
 def _config(runnable: Any, config: Mapping[str, Any] | None) -> dict[str, Any]:

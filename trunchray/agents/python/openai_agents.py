@@ -16,7 +16,7 @@ from trunchray.agents.python.failure import RunFailed
 from trunchray.agents.python.peek import as_name, peek, unpacked, words
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.task import Task
-from trunchray.agents.python.text import as_prompt
+from trunchray.core.plain import as_text
 
 _CALLS = {"tool_call_item", "handoff_call_item", "tool_search_call_item"}
 _RETURNS = {"tool_call_output_item", "handoff_output_item", "tool_search_output_item"}
@@ -66,7 +66,7 @@ def _runner() -> Callable[..., Any]:
 def _given(value: JsonValue) -> Any:
     if isinstance(value, list) and value and all(isinstance(item, dict) and "role" in item for item in value):
         return value
-    return as_prompt(value)
+    return as_text(value)
 
 
 def _observe(items: Any, steps: Steps) -> None:

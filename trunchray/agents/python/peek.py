@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from trunchray.core.record import shown
+from trunchray.adapters.models.json_text import parse_arguments
+from trunchray.core.plain import as_text, plain_or_printed
 
 
 def peek(value: object, *names: str) -> Any:
@@ -34,18 +34,12 @@ def words(content: object) -> str:
         said = [text for text in texts if isinstance(text, str)]
         if said:
             return "".join(said)
-    found = shown(content)
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    return as_text(plain_or_printed(content))
 
 
 def unpacked(arguments: object) -> Any:
     """The arguments of a call, read where they are JSON text."""
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments)
-    except ValueError:
-        return arguments
+    return parse_arguments(arguments) if isinstance(arguments, str) else arguments
 
 
 def _snake(name: str) -> str:

@@ -15,7 +15,7 @@ from trunchray.agents.python.failure import RunFailed
 from trunchray.agents.python.peek import as_name, peek, unpacked, words
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.task import Task
-from trunchray.agents.python.text import as_prompt
+from trunchray.core.plain import as_text
 from trunchray.errors import UsageError
 
 _OUTPUT_TAKEN = "Final result processed."
@@ -44,7 +44,7 @@ class _Agent:
     options: dict[str, Any]
 
     async def __call__(self, value: JsonValue, signal: CancelSignal, steps: Steps) -> Any:
-        result = await call(partial(self.agent.run, as_prompt(value), **self.options))
+        result = await call(partial(self.agent.run, as_text(value), **self.options))
         told: Callable[[], Any] | None = peek(result, "newMessages", "allMessages")
         _observe(told() if callable(told) else (), steps)
         output = peek(result, "output")

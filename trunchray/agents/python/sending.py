@@ -16,7 +16,7 @@ from trunchray.agents.python.failure import RunFailed, cut
 from trunchray.agents.python.peek import peek
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.streaming import listening
-from trunchray.agents.python.text import as_prompt
+from trunchray.core.plain import as_text
 from trunchray.errors import UsageError
 
 
@@ -52,7 +52,7 @@ class Sending:
         Raises:
             RunFailed: there is none, or the stream failed. Besides, what the agent raises.
         """
-        prompt = as_prompt(value)
+        prompt = as_text(value)
         if self.stream is None:
             return _reply(await self.send.call(prompt, signal=signal))
         async with listening(await self._opened(self.stream), EventReader(steps).read):

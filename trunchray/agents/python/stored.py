@@ -1,4 +1,4 @@
-"""Steps as they are stored with a trial."""
+"""What is stored of a run: well-formed text, and not without end. Checks are given all of it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,28 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from trunchray.adapters.models.json_text import well_formed
-from trunchray.agents.python.text import LONGEST, printed
-from trunchray.core.record import StepRecord
+from trunchray.core.plain import as_text, plain, printed
+from trunchray.core.record import OutputForm, StepRecord
 from trunchray.core.trial import Step
 
+LONGEST = 4_000_000
+"""Characters of an output, and of all steps of a run together."""
 LONGEST_FIELD = 100_000
-"""Characters of the input, and of the output, of one step that are stored."""
+"""Characters of the input, and of the output, of one step."""
+
+
+def stored_output(value: object) -> tuple[str, OutputForm]:
+    """An output as text, and how that is to be read: a string as it is, anything else as canonical JSON.
+
+    What has no JSON form is what Python prints of it, and so is JSON that had to be cut.
+    """
+    if isinstance(value, str):
+        return _cut(well_formed(value), LONGEST), "text"
+    try:
+        text = well_formed(as_text(plain(value)))
+    except ValueError:
+        return _cut(well_formed(printed(value)), LONGEST), "repr"
+    return _cut(text, LONGEST), "json" if len(text) <= LONGEST else "repr"
 
 
 def stored_steps(records: Iterable[StepRecord]) -> tuple[Step, ...]:
@@ -21,26 +37,20 @@ def stored_steps(records: Iterable[StepRecord]) -> tuple[Step, ...]:
     steps: list[Step] = []
     every, room = tuple(records), LONGEST
     for record in every:
-        shown, length = _shown(record)
-        room -= length
+        fields = {name: _bounded(value) for name, value in record.to_json().items()}
+        room -= sum(length for _, length in fields.values())
         if room < 0:
             return (*steps, Step(kind="limit", name="stored_steps", input=len(every)))
+        shown = {name: value for name, (value, _) in fields.items()}
         steps.append(Step(kind="observed", name=well_formed(record.name or record.kind), output=shown))
     return tuple(steps)
 
 
-def _shown(record: StepRecord) -> tuple[dict[str, JsonValue], int]:
-    """A step as JSON, and about how many characters that takes."""
-    try:
-        found = record.to_json()
-    except Exception as e:  # a value that cannot even be printed
-        found = {"kind": record.kind, "error": f"cannot be shown: {printed(e)}"}
-    fields = {name: _bounded(value) for name, value in found.items()}
-    return {name: value for name, (value, _) in fields.items()}, sum(length for _, length in fields.values())
-
-
 def _bounded(value: JsonValue) -> tuple[JsonValue, int]:
+    """A field of a step, and about how many characters it takes."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    if len(text) <= LONGEST_FIELD:
-        return value, len(text)
-    return f"{text[:LONGEST_FIELD]}… [cut: {len(text)} characters]", LONGEST_FIELD
+    return (value, len(text)) if len(text) <= LONGEST_FIELD else (_cut(text, LONGEST_FIELD), LONGEST_FIELD)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}… [cut: {len(text)} characters]"

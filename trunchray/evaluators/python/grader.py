@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from math import fsum
-from typing import Literal
 
 from pydantic import JsonValue
-from pydantic_core import from_json
 
 from trunchray.core.case import Case
 from trunchray.core.check_result import CheckResult
 from trunchray.core.checks import Python
 from trunchray.core.digest import digest
-from trunchray.core.plain import plain
 from trunchray.core.record import Returned, RunRecord
 from trunchray.core.trial import Trace, Verdict
 from trunchray.errors import EvaluatorError, UsageError
@@ -25,8 +21,6 @@ from trunchray.evaluators.python.judge_scorer import JudgeScorer
 from trunchray.evaluators.python.judging import judge_checks
 from trunchray.evaluators.python.scorer import CodeScorer, Scorer, check_thresholds, needs_judge
 from trunchray.evaluators.python.showing import clean
-
-Form = Literal["text", "json", "repr"]
 
 
 class PythonGrader:
@@ -61,7 +55,7 @@ class PythonGrader:
             results = dict.fromkeys(scorers, failed)
         else:
             results = await self._results(scorers, run_record(case, returned))
-        return _verdict(results, returned, _form(returned, trace.output))
+        return _verdict(results, returned)
 
     def evaluator_digest(self, case: Case) -> str:
         """64 hex digits of all that decides how the case is graded, but for the judge."""
@@ -90,7 +84,7 @@ def run_record(case: Case, returned: Returned) -> RunRecord:
     """What checks are given: the input and what is expected as the case has them, and what came of the run."""
     data = case.data if isinstance(case.data, dict) else {}
     return RunRecord(
-        input=json.loads(case.input.prompt) if case.input.structured else case.input.prompt,
+        input=case.input.value,
         output=returned.output,
         expected_output=data.get("expectedOutput"),
         steps=returned.steps,
@@ -99,11 +93,11 @@ def run_record(case: Case, returned: Returned) -> RunRecord:
     )
 
 
-def _verdict(results: Mapping[str, CheckResult], returned: Returned, form: Form) -> Verdict:
+def _verdict(results: Mapping[str, CheckResult], returned: Returned) -> Verdict:
     complaints = [f"{name}: {each.explanation or 'failed'}" for name, each in results.items() if not each.passed]
     details: dict[str, JsonValue] = {
         "checks": {name: result.to_json() for name, result in results.items()},
-        "output": form,
+        "output": returned.form,
         "ms": returned.ms,
     }
     return Verdict(
@@ -112,15 +106,3 @@ def _verdict(results: Mapping[str, CheckResult], returned: Returned, form: Form)
         message="; ".join(complaints) or None,
         details=details if returned.error is None else {**details, "error": clean(returned.error)},
     )
-
-
-def _form(returned: Returned, stored: str) -> Form:
-    """How the output is stored: one that has a JSON form as that, unless it was too long to be stored whole."""
-    if isinstance(returned.output, str) or returned.error is not None:
-        return "text"
-    try:
-        plain(returned.output)
-        from_json(stored)
-    except ValueError:
-        return "repr"
-    return "json"

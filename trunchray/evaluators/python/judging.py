@@ -13,7 +13,7 @@ from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import Decision, Fallback, Question
 from trunchray.core.judged import judged
 from trunchray.core.plain import plain
-from trunchray.core.record import RunRecord, StepRecord
+from trunchray.core.record import RunRecord
 from trunchray.core.share import check_total, is_share
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.ended import ended
@@ -55,15 +55,8 @@ def state_of(run: RunRecord) -> dict[str, JsonValue]:
         raise ValueError(f"the output has no JSON form: {e}") from e
     if run.has_expected_output:
         state["expectedOutput"] = deepcopy(run.expected_output)
-    state["steps"] = [_step(step) for step in run.steps]
+    state["steps"] = [{name: part for name, part in step.to_json().items() if name != "ms"} for step in run.steps]
     return state
-
-
-def _step(step: StepRecord) -> JsonValue:
-    try:
-        return {name: part for name, part in step.to_json().items() if name != "ms"}
-    except Exception as e:  # a value that cannot even be printed
-        raise ValueError(f"a step cannot be shown: {type(e).__name__}") from e
 
 
 async def decisions_about(

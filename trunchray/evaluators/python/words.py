@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from trunchray.core.check_result import CheckResult
-from trunchray.core.digest import canonical
-from trunchray.core.plain import plain
+from trunchray.core.plain import as_text, plain
 from trunchray.core.record import RunRecord
 from trunchray.evaluators.python.helper import Helper, async_problem, at_least_problem, names_problem
 from trunchray.evaluators.python.showing import clean, shown
@@ -101,8 +99,4 @@ def _text(output: object) -> str:
     """The text that is searched. Raises ValueError when the output has no JSON form."""
     if isinstance(output, str):
         return output
-    value = plain(output)
-    try:
-        return canonical(value).decode()
-    except ValueError:  # integers that other languages cannot read, and lone surrogates
-        return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return as_text(plain(output))

@@ -12,7 +12,7 @@ from trunchray.core.digest import canonical
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
-from trunchray.core.plain import plain
+from trunchray.core.plain import as_text, plain
 from trunchray.errors import UsageError
 
 _KEYS = ("name", "input", "expectedOutput", "meta")
@@ -43,7 +43,7 @@ class GivenCase(Frozen):
         """The input as agents are given it."""
         if isinstance(self.input, str):
             return CaseInput(prompt=self.input)
-        return CaseInput(prompt=_text(self.input), structured=True)
+        return CaseInput(prompt=as_text(self.input), structured=True)
 
 
 def checked_row(place: str, row: object, *, also: tuple[str, ...], needs: tuple[str, ...]) -> Mapping[Any, object]:
@@ -72,14 +72,10 @@ def checked_row(place: str, row: object, *, also: tuple[str, ...], needs: tuple[
 
 def _name(place: str, name: object, given: JsonValue) -> str:
     if name is None:
-        return _text(given)
+        return as_text(given)
     if not isinstance(name, str) or not name:
         raise UsageError(f"{place}: name: expected a text, got {excerpt(repr(name), 60)}")
     return name
-
-
-def _text(value: JsonValue) -> str:
-    return value if isinstance(value, str) else canonical(value).decode()
 
 
 def _json(place: str, value: object) -> JsonValue:
