@@ -10,7 +10,7 @@ import pytest
 
 from trunchray.core.calibration import Sample, calibrated
 from trunchray.core.decisions import Decision, Fallback
-from trunchray.core.judged import yes_no
+from trunchray.core.rule import yes_no
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import system_one
 from trunchray.evaluators.judges.function import FunctionJudge

@@ -12,7 +12,7 @@ from trunchray.adapters.models.base import ModelReply, ReplyToken
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, Fallback, Question, Thresholds
 from trunchray.core.folding import fold
-from trunchray.core.judged import judged, yes_no
+from trunchray.core.rule import judged, yes_no
 from trunchray.evaluators.judges.labelled import read_labelled
 from trunchray.evaluators.judges.prompt import INSTRUCTIONS, labels, messages, schema
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from trunchray.core.decisions import Question, Thresholds
-from trunchray.core.judged import Rule
+from trunchray.core.rule import Rule
 from trunchray.errors import UsageError
 from trunchray.evaluators.python.asking import ask
 from trunchray.evaluators.python.comparing import Matches, matches

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from trunchray.core.decisions import Decision, Thresholds
 from trunchray.core.frozen import Frozen
-from trunchray.core.judged import Judged, Rule, judged, likeliest
+from trunchray.core.rule import Judged, Rule, judged, likeliest
 
 Kind = Literal["yes/no", "ask"]
 Label = bool | str

@@ -13,7 +13,7 @@ from trunchray.core.decisions import YES, Decision, Fallback, Question
 from trunchray.core.json_object import read_object
 from trunchray.core.share import check_total, is_share
 from trunchray.evaluators.judges.prompt import labels
-from trunchray.evaluators.judges.token_odds import token_odds
+from trunchray.evaluators.judges.token_probabilities import token_probabilities
 
 
 def read_labelled(questions: Sequence[Question], reply: ModelReply) -> tuple[Decision, ...] | Fallback:
@@ -29,9 +29,9 @@ def read_labelled(questions: Sequence[Question], reply: ModelReply) -> tuple[Dec
             raise ValueError(f"answers to what nobody asked: {', '.join(unknown)}")
         answers = [_answer(question, said.get(number)) for number, question in zip(numbers, questions, strict=True)]
         in_order = list(said) == numbers  # tokens are found by their place
-        odds = token_odds(reply, [list(labels(question)) for question in questions]) if in_order else None
-        if odds is not None:
-            return tuple(_by_tokens(question, each) for question, each in zip(questions, odds, strict=True))
+        by_token = token_probabilities(reply, [list(labels(each)) for each in questions]) if in_order else None
+        if by_token is not None:
+            return tuple(_by_tokens(question, each) for question, each in zip(questions, by_token, strict=True))
         stated = [_stated(question, answer) for question, answer in zip(questions, answers, strict=True)]
     except ValueError as e:
         return Fallback("parse-error", _why(e, reply))
@@ -103,9 +103,9 @@ def _expected(shares: Sequence[float]) -> float:
     return fsum(place * share for place, share in enumerate(shares)) / total if total else 0.0
 
 
-def _by_tokens(question: Question, odds: Mapping[str, float]) -> Decision:
+def _by_tokens(question: Question, probabilities: Mapping[str, float]) -> Decision:
     """The decision that the tokens' probabilities make, in which the likeliest label is the one chosen."""
     named = labels(question)
-    likeliest = max(named, key=lambda label: odds[label])
+    likeliest = max(named, key=lambda label: probabilities[label])
     choice = named[likeliest] if question.type == "choice" else None
-    return Decision(question.id, {named[label]: odds[label] for label in named}, choice, "logprobs")
+    return Decision(question.id, {named[label]: probabilities[label] for label in named}, choice, "logprobs")

@@ -20,8 +20,8 @@ from trunchray.evaluators.judges.prompt import INSTRUCTIONS, messages, schema
 LISTED = 5
 """Tokens whose probabilities are asked for in the place of each; some providers give no more."""
 
-_ODDS: Mapping[str, JsonValue] = {**COLD, "logprobs": True, "top_logprobs": LISTED}
-_WAYS = (Way(_ODDS, schema=True), Way({**JSON, **_ODDS}), *WAYS)
+_LOGPROBS: Mapping[str, JsonValue] = {**COLD, "logprobs": True, "top_logprobs": LISTED}
+_WAYS = (Way(_LOGPROBS, schema=True), Way({**JSON, **_LOGPROBS}), *WAYS)
 _REASONS: Mapping[str, FallbackReason] = {
     "timeout": "timeout",
     "connection": "network",
@@ -84,5 +84,5 @@ class ModelJudge:
     @property
     def identity(self) -> JsonValue:
         """What is asked of the model, the digest of the prompt, and how its probabilities are found."""
-        odds = "logprobs, else stated"
-        return {"kind": "model", **self._spec.asked, "prompt": sha256(INSTRUCTIONS.encode()), "probabilities": odds}
+        source = "logprobs, else stated"
+        return {"kind": "model", **self._spec.asked, "prompt": sha256(INSTRUCTIONS.encode()), "probabilities": source}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from trunchray.core.decisions import FEWEST_LEVELS, MOST_LEVELS, MOST_OPTIONS
-from trunchray.core.judged import Rule, yes_no
 from trunchray.core.names import nearest
+from trunchray.core.rule import Rule, yes_no
 from trunchray.core.share import is_share
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
 

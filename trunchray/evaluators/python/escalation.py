@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.calling import call
 from trunchray.core.check_result import CheckResult
-from trunchray.core.judged import answered, unanswered
+from trunchray.core.escalated import answered, unanswered
 from trunchray.evaluators.python.ended import ended
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
 from trunchray.evaluators.python.showing import shown

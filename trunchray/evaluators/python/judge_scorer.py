@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from trunchray.core.decisions import Question
 from trunchray.core.digest import digest
-from trunchray.core.judged import Rule
+from trunchray.core.rule import Rule
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from pydantic import JsonValue
 from trunchray.adapters.calling import call
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import Decision, Fallback, Question
-from trunchray.core.judged import judged
 from trunchray.core.plain import plain
 from trunchray.core.record import RunRecord
+from trunchray.core.rule import judged
 from trunchray.core.share import check_total, is_share
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.ended import ended

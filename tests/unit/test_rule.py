@@ -8,7 +8,8 @@ import pytest
 
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, Thresholds
-from trunchray.core.judged import Judged, Rule, absorbed, answered, judged, likeliest, unanswered, yes_no
+from trunchray.core.escalated import answered, matching_answer, unanswered
+from trunchray.core.rule import Judged, Rule, judged, likeliest, yes_no
 from trunchray.errors import UsageError
 
 USUAL = Thresholds()
@@ -166,21 +167,21 @@ UNSURE = CheckResult(passed=False, value=0.52, explanation="unsure (p=0.52)", pr
         ('"', None),
     ],
 )
-def test_a_reply_is_absorbed_only_when_it_is_exactly_one_answer(reply: str, answer: str | None) -> None:
+def test_a_reply_counts_only_when_it_is_exactly_one_answer(reply: str, answer: str | None) -> None:
     """NFKC, blanks, case, one pair of quotes, one full stop; nothing is looked for inside of prose."""
-    assert absorbed(reply, (YES, NO)) == answer
+    assert matching_answer(reply, (YES, NO)) == answer
 
 
 def test_a_reply_that_could_be_two_answers_is_none() -> None:
     """Answers that differ in case alone cannot be told apart."""
-    assert absorbed("a", ("A", "a")) is None
-    assert absorbed("b", ("A", "a", "b")) == "b"
+    assert matching_answer("a", ("A", "a")) is None
+    assert matching_answer("b", ("A", "a", "b")) == "b"
 
 
 def test_an_answer_may_have_a_full_stop_of_its_own() -> None:
     """The reply as it is comes before the reply without its full stop."""
-    assert absorbed("etc.", ("etc.", "etc")) == "etc."
-    assert absorbed("etc", ("etc.", "etc")) == "etc"
+    assert matching_answer("etc.", ("etc.", "etc")) == "etc."
+    assert matching_answer("etc", ("etc.", "etc")) == "etc"
 
 
 def test_escalated_yes_passes_with_value_1_and_keeps_the_first_probabilities() -> None:

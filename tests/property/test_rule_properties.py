@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunchray.core.decisions import NO, YES, Decision, Thresholds
-from trunchray.core.judged import absorbed, judged, likeliest, yes_no
+from trunchray.core.escalated import matching_answer
+from trunchray.core.rule import judged, likeliest, yes_no
 
 USUAL = Thresholds()
 
@@ -45,7 +46,7 @@ def test_what_is_picked_is_never_less_likely_than_another(weights: list[int]) ->
     st.sampled_from(["yes", "no", "refund", "Gutschrift", "ﬁne"]),
     st.sampled_from(["{}", '"{}"', "`{}`.", " {} ", "{}."]),
 )
-def test_every_answer_is_absorbed_in_the_forms_allowed(answer: str, form: str) -> None:
+def test_every_answer_is_found_in_the_forms_allowed(answer: str, form: str) -> None:
     """Whatever the answers are called."""
     answers = ("yes", "no", "refund", "Gutschrift", "ﬁne")
-    assert absorbed(form.format(answer.upper()), answers) == answer
+    assert matching_answer(form.format(answer.upper()), answers) == answer

@@ -15,7 +15,7 @@ list, and what is no label: where the form of an answer is forced on a model it 
 _ANSWER = re.compile(r'"answer"\s*:\s*"')
 
 
-def token_odds(reply: ModelReply, labels: Sequence[Sequence[str]]) -> list[dict[str, float]] | None:
+def token_probabilities(reply: ModelReply, labels: Sequence[Sequence[str]]) -> list[dict[str, float]] | None:
     """For each question the probability of every one of its labels, adding up to 1.
 
     Looked at is the token that begins the label after `"answer": "`. Labels that are not among the likeliest tokens in
@@ -31,10 +31,10 @@ def token_odds(reply: ModelReply, labels: Sequence[Sequence[str]]) -> list[dict[
     found: list[dict[str, float]] = []
     for place, names in zip(places, labels, strict=True):
         token, start = at[begins + place]
-        odds = _odds(token, written[start : begins + place], names)
-        if odds is None:
+        shares = _of_labels(token, written[start : begins + place], names)
+        if shares is None:
             return None
-        found.append(odds)
+        found.append(shares)
     return found
 
 
@@ -47,7 +47,7 @@ def _tokens_at(tokens: Sequence[ReplyToken], places: set[int]) -> Iterator[tuple
         start = end
 
 
-def _odds(token: ReplyToken, before: str, names: Sequence[str]) -> dict[str, float] | None:
+def _of_labels(token: ReplyToken, before: str, names: Sequence[str]) -> dict[str, float] | None:
     """`before` is what the token holds of the text before the label."""
     shares = dict.fromkeys(names, 0.0)
     for text, logprob in token.likeliest:

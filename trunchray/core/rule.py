@@ -1,22 +1,17 @@
-"""What a check makes of a judge's decision, or of the answer of whoever is asked where the judge is unsure."""
+"""What a check makes of a judge's decision."""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, QuestionType, Thresholds
-from trunchray.core.excerpt import excerpt
 
 TIE = 1e-9
 """How much less likely than the likeliest the option may be that the judge itself says it picks."""
-
-QUOTES = ('""', "''", "``", "“”", "‘’", "«»")
-"""Pairs that may stand around an answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +85,8 @@ def _of_pick(rule: Rule, decision: Decision, sure: float) -> Judged:
     p = decision.probabilities[top]
     if picked is None:
         chosen = decision.choice or ""
-        odds = f"{chosen!r} (p={decision.probabilities.get(chosen, 0):.2f}) though {top!r} (p={p:.2f}) is likelier"
-        return Judged(_result(decision, value=0.0, explanation=f"inconsistent decision: chose {odds}"))
+        both = f"{chosen!r} (p={decision.probabilities.get(chosen, 0):.2f}) though {top!r} (p={p:.2f}) is likelier"
+        return Judged(_result(decision, value=0.0, explanation=f"inconsistent decision: chose {both}"))
     value = rule.worth[picked]
     if p < sure:
         return Judged(_result(decision, value=value, explanation=_unsure(p)), picked, unsure=True)
@@ -127,53 +122,3 @@ def _result(decision: Decision, *, value: float, passed: bool = False, explanati
         confidence=max(decision.probabilities.values()),
         method=decision.method,
     )
-
-
-def answered(rule: Rule, first: CheckResult, reply: str) -> CheckResult:
-    """The verdict of another's reply to the question, about which the judge's `first` verdict was unsure.
-
-    The judge's probabilities stay. A reply that is not exactly one of the answers fails.
-    """
-    answer = absorbed(reply, rule.answers)
-    if answer is None:
-        space = ", ".join(map(repr, rule.answers))
-        return unanswered(first, f"replied {excerpt(reply, 80)!r}, which is not exactly one of {excerpt(space, 200)}")
-    passed = answer in rule.passing
-    explanation = None if passed else f"answered {answer!r} when asked again"
-    found = {"passed": passed, "value": rule.worth[answer], "explanation": explanation, "escalated": True}
-    return first.model_copy(update=found)
-
-
-def unanswered(first: CheckResult, reason: str) -> CheckResult:
-    """The verdict when nobody else's answer came of it. Only the judge's probabilities stay."""
-    found = {"passed": False, "value": 0.0, "explanation": f"escalation: {reason}", "escalated": True}
-    return first.model_copy(update=found)
-
-
-def absorbed(reply: str, answers: Iterable[str]) -> str | None:
-    """The one answer that a reply is: in any case, with blanks, one pair of quotes or one full stop around it.
-
-    Never looks inside of prose. None when it is none of the answers, or could be several.
-    """
-    normal = [(answer, _normal(answer)) for answer in answers]
-    said = _normal(reply)
-    for form in dict.fromkeys((said, _bare(said))):  # as it is first: an answer may have its own full stop
-        if found := [answer for answer, known in normal if known == form]:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
-def _normal(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).strip().casefold()
-
-
-def _bare(text: str) -> str:
-    """Without one full stop at the end and one pair of quotes, whichever is outside."""
-    shorter = text.removesuffix(".")
-    unquoted = _unquoted(shorter)
-    return unquoted if shorter != text else unquoted.removesuffix(".")
-
-
-def _unquoted(text: str) -> str:
-    quoted = len(text) > 1 and text[0] + text[-1] in QUOTES
-    return text[1:-1] if quoted else text
