@@ -21,13 +21,14 @@ from trunchray.core.names import nearest
 from trunchray.core.run import RunSpec, Selection, default_run_id
 from trunchray.engine.launch import Launch
 from trunchray.engine.run import Observer
+from trunchray.engine.seating import PoolName
 from trunchray.engine.spending import Spending
 from trunchray.errors import UsageError
 from trunchray.frontends.agents import build_agents, read_recorded
 from trunchray.frontends.benchmark.checkout import is_git_address
 from trunchray.frontends.checked import explain
 from trunchray.frontends.model_config import ModelConfig, model_from_id
-from trunchray.frontends.run_config import PoolName, RunConfig, read_run_config
+from trunchray.frontends.run_config import RunConfig, read_run_config
 from trunchray.frontends.submission import refuse_local
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event as Flag
-from typing import Literal
 
 from trunchray.adapters.lease import HeldLease, refuse_if_driven
 from trunchray.adapters.models.connect import build_client
@@ -28,10 +27,10 @@ from trunchray.core.run import Aim, RunSpec, extend
 from trunchray.core.telemetry import SILENCE, Observe, Telemetry
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
-from trunchray.engine.program import Program
+from trunchray.engine.program import Program, required
 from trunchray.engine.progress import Snapshot, Terms
 from trunchray.engine.run import Observer, Pool, Run
-from trunchray.engine.seating import Seating
+from trunchray.engine.seating import PoolName, Seating
 from trunchray.engine.spending import Balance, Spending, estimate
 from trunchray.engine.stored import open_run
 from trunchray.engine.worker import WorkerConfig
@@ -48,7 +47,7 @@ class Launch:
     out: str
     """The folder that holds runs."""
     observer: Observer
-    pool: Literal["auto", "local", "ray"] = "auto"
+    pool: PoolName = "auto"
     address: str | None = None
     """A Ray cluster; None for this machine."""
     seating: Seating = field(default_factory=Seating)
@@ -92,7 +91,9 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     make_plan(spec, index)  # an impossible selection is refused before anything is written
     if how.pool == "local" and how.address:
         raise UsageError(f"address {how.address!r} names a Ray cluster, which pool 'local' does not use; leave one out")
-    _refuse_code(spec, how)
+    for agent in spec.agents:
+        if isinstance(agent, PythonAgent):
+            required(how.program, agent)
     how.spending.refuse_unpriced(spec.agents)
     refuse_untraceable(how.observe)
     if how.address is None and _asks(spec, how):
@@ -192,16 +193,6 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
     return publish(result.report, folder)
 
 
-def _refuse_code(spec: RunSpec, how: Launch) -> None:
-    """Find out that what is to be run is not data."""
-    for agent in spec.agents:
-        if isinstance(agent, PythonAgent) and how.program is None:
-            raise UsageError(
-                f"run {spec.run_id!r} is of Python code ({agent.task}), which only the program that evaluates it can "
-                "run and check; call `trunchray.evaluate`, or `trunchray eval run FILE`, again"
-            )
-
-
 def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
     """Find out before the first trial that a key is missing or that nobody listens."""
     for agent in spec.agents:
@@ -250,8 +241,9 @@ def _pool(
 
 
 def _is_local(plan: Plan, how: Launch) -> bool:
-    small = plan.trials <= RAY_FROM or not _asks(plan.spec, how) or how.program is not None
-    return how.pool == "local" or (how.pool == "auto" and not how.address and small)
+    if how.pool != "auto":
+        return how.pool == "local"
+    return not how.address and (plan.trials <= RAY_FROM or how.program is not None or not _asks(plan.spec, how))
 
 
 def _asks(spec: RunSpec, how: Launch) -> bool:

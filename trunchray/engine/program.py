@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from trunchray.core.agent import PythonAgent
 from trunchray.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,21 @@ class Program:
     """The names of the modules that define the task and the checks."""
 
 
-def opened(program: Program | bytes | None) -> Program | None:
+def required(program: Program | None, agent: PythonAgent) -> Program:
+    """The program that `agent` runs.
+
+    Raises:
+        UsageError: there is none, as where another command than the evaluation itself continues its run.
+    """
+    if program is None:
+        raise UsageError(
+            f"{agent.name!r} is Python code ({agent.task}), which only the program that evaluates it can run and "
+            "check; call `trunchray.evaluate`, or `trunchray eval run FILE`, again"
+        )
+    return program
+
+
+def unpacked(program: Program | bytes | None) -> Program | None:
     """The program, which for workers elsewhere comes pickled, by the driver alone: never from a store.
 
     Raises:

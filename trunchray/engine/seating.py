@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 from trunchray.core.frozen import Frozen
+
+PoolName = Literal["auto", "local", "ray"]
+"""Where a run is carried out: in this process, on Ray, or wherever it pays."""
 
 Amount = Annotated[float, Field(gt=0, le=1e6)]
 

@@ -42,7 +42,7 @@ from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Asked, Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.answers import StoredAnswers
-from trunchray.engine.program import Program, opened
+from trunchray.engine.program import Program, required, unpacked
 from trunchray.engine.semaphore import ResizableSemaphore
 from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
 from trunchray.engine.trial import AnyGrader, Generation, TrialRunner
@@ -156,7 +156,7 @@ class Worker:
             )
         self._source = StoredAnswers(spec.regrades.run) if spec.regrades else None
         self._asks = self._source is None and place.config.aim != "regrade"
-        self._program = opened(place.config.program)
+        self._program = unpacked(place.config.program)
         if self._asks:
             load_clients(spec.agents)
         self._folder, self._place = folder, place
@@ -372,12 +372,7 @@ class Worker:
     def _python(self, spec: PythonAgent) -> Agent:
         from trunchray.agents.python.agent import PythonTaskAgent  # noqa: PLC0415 - as above
 
-        if self._program is None:
-            raise UsageError(
-                f"{spec.name!r} is the Python task {spec.task}, which only the program that evaluates it can run; "
-                "call `trunchray.evaluate` again"
-            )
-        return PythonTaskAgent(self._program.task, timeout=spec.timeout)
+        return PythonTaskAgent(required(self._program, spec).task, timeout=spec.timeout)
 
     def _look_up(self, shard: Shard, attempt: int) -> _Stored:
         """What there is of a shard, and what is to be done; of the answers only what is needed for that."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
@@ -14,14 +13,12 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.core.run import SHARD_SIZE, Attempts, RunId, Selection, ShardSize
 from trunchray.core.telemetry import Observe
-from trunchray.engine.seating import Seating
+from trunchray.engine.seating import PoolName, Seating
 from trunchray.errors import UsageError
 from trunchray.frontends.checked import validated
 from trunchray.frontends.model_config import ModelConfig, SomeLimits
 from trunchray.frontends.model_files import with_included
 from trunchray.frontends.yaml_file import read_yaml
-
-PoolName = Literal["auto", "local", "ray"]
 
 
 class QuotaConfig(Frozen):

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from trunchray.engine.program import opened
+from trunchray.engine.program import unpacked
 from trunchray.errors import UsageError
 
 PACK = """
@@ -23,8 +23,8 @@ sys.stdout.buffer.write(packed(Program(as_task(tasks.shout), {}, None, 1.0, froz
 
 OPEN = """
 import sys
-from trunchray.engine.program import opened
-program = opened(sys.stdin.buffer.read())
+from trunchray.engine.program import unpacked
+program = unpacked(sys.stdin.buffer.read())
 assert "tasks" not in sys.modules and "words" not in sys.modules
 print(program.task.authored[0]("hello"))
 """
@@ -53,4 +53,4 @@ def test_modules_beside_the_task_go_along(tmp_path: Path):
 def test_what_cannot_be_opened_elsewhere(content: bytes, message: str):
     """Says what the machine lacks."""
     with pytest.raises(UsageError, match=message):
-        opened(content)
+        unpacked(content)

@@ -18,9 +18,10 @@ from os import PathLike
 from typing import Any, ParamSpec, TypeVar
 
 from trunchray.core.evaluation import EvaluationReport, failure
+from trunchray.engine.seating import PoolName
 from trunchray.frontends.evaluation.dataset import Data
 from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
-from trunchray.frontends.evaluation.job import Job, PoolName
+from trunchray.frontends.evaluation.job import Job
 from trunchray.frontends.evaluation.spec import read_spec
 
 P = ParamSpec("P")

@@ -8,7 +8,7 @@ from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Event
-from typing import Literal, get_args
+from typing import get_args
 
 from pydantic import JsonValue
 
@@ -22,6 +22,7 @@ from trunchray.core.run import SHARD_SIZE, RunSpec
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.program import Program
 from trunchray.engine.rows import open_rows
+from trunchray.engine.seating import PoolName
 from trunchray.engine.status import read_status
 from trunchray.errors import Interrupted, UsageError
 from trunchray.frontends.evaluation.code import modules_of, named, program_digest
@@ -30,7 +31,6 @@ from trunchray.frontends.evaluation.outcomes import read_outcomes
 from trunchray.frontends.evaluation.spec import Spec
 from trunchray.frontends.evaluation.watching import Watching
 
-PoolName = Literal["auto", "local", "ray"]
 SHARDS = 16
 """Parts that cases are given out in, where there are enough of them: so many Ray workers have something to do."""
 
@@ -77,7 +77,7 @@ class Job:
         spec = self.spec
         rows = open_rows(run_uri)
         outcomes = read_outcomes(rows, spec.cases, list(spec.scorers))
-        trials = sum(1 for _ in rows.plan.evals) * spec.repeats
+        trials = rows.plan.trials
         counted = read_status(run_uri).committed.rows
         if counted < trials:
             raise Interrupted(

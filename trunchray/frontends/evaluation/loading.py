@@ -18,10 +18,11 @@ from trunchray.adapters.location import is_uri
 from trunchray.core.excerpt import excerpt
 from trunchray.core.names import nearest
 from trunchray.errors import SpecError, TrunchrayError, UsageError
+from trunchray.frontends.evaluation.evaluate import evaluate
 from trunchray.frontends.evaluation.module_file import import_file, raised
 
-EXPORTS = ("evaluation", "default")
-NEEDED = ("name", "task", "data")
+_EXPORTS = ("evaluation", "default")
+_NEEDED = ("name", "task", "data")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +43,10 @@ class Exported:
             UsageError: the spec has a key that no evaluation has.
         """
         made = self.value if isinstance(self.value, Mapping) else await self._called(self.value)
-        if not isinstance(made, Mapping) or not is_spec(made):
+        if not isinstance(made, Mapping) or not _is_spec(made):
             raise SpecError(f"{str(self.path)!r}: {self.name}() returned {_described(made)}", code="EVAL_NO_SPEC")
         spec = {str(key): value for key, value in made.items()}
-        check_keys(spec, self.path)
+        _check_keys(spec, self.path)
         return spec | {"data": _data(spec["data"], self.path.absolute().parent)}
 
     async def _called(self, make: Callable[[], object]) -> object:
@@ -66,28 +67,21 @@ def load(path: str | Path) -> Exported:
     """
     file = local_path(path) if isinstance(path, str) else path
     module = import_file(file)
-    found = {name: getattr(module, name) for name in EXPORTS if hasattr(module, name)}
-    for test in (is_spec, _takes_nothing):
+    found = {name: getattr(module, name) for name in _EXPORTS if hasattr(module, name)}
+    for test in (_is_spec, _takes_nothing):
         for name, value in found.items():
             if test(value):
                 return Exported(file, name, value)
     raise SpecError(f"{str(file)!r} {_lacking(found)}", code="EVAL_NO_SPEC")
 
 
-def is_spec(value: object) -> bool:
-    """Whether it has what makes an evaluation."""
-    return isinstance(value, Mapping) and all(key in value for key in NEEDED)
+def _is_spec(value: object) -> bool:
+    return isinstance(value, Mapping) and all(key in value for key in _NEEDED)
 
 
-def check_keys(spec: Mapping[str, object], path: Path) -> None:
-    """Refuse what `evaluate` does not take.
-
-    Raises:
-        UsageError: naming the key, and what may have been meant.
-    """
-    from trunchray.frontends.evaluation.evaluate import evaluate  # noqa: PLC0415 - no file is read without need of it
-
-    known = list(inspect.signature(evaluate).parameters)
+def _check_keys(spec: Mapping[str, object], path: Path) -> None:
+    """Refuse what `evaluate` does not take."""
+    known = inspect.signature(evaluate).parameters
     for key in spec:
         if key not in known:
             raise UsageError(f"{str(path)!r}: unknown key {key!r} in the spec{nearest(key, known)}")
@@ -113,7 +107,7 @@ def _lacking(found: Mapping[str, object]) -> str:
 
 def _described(value: object) -> str:
     if isinstance(value, Mapping):
-        missing = [repr(key) for key in NEEDED if key not in value]
+        missing = [repr(key) for key in _NEEDED if key not in value]
         return f"a mapping without {', '.join(missing)}"
     if callable(value):
         return "a function that needs arguments; give one that needs none, or a spec"
