@@ -72,6 +72,11 @@ async def test_what_a_function_may_return(judge: Any) -> None:
     assert await FunctionJudge(judge).invoke(STATE, [READY]) == (SURE,)
 
 
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
 def raising(error: BaseException) -> Any:
     def judge(_asked: object) -> object:
         raise error
@@ -93,6 +98,9 @@ def raising(error: BaseException) -> Any:
         (raising(TimeoutError()), "timeout", "TimeoutError"),
         (raising(SystemExit(3)), "parse-error", "SystemExit: 3"),
         (raising(asyncio.CancelledError()), "parse-error", "CancelledError"),
+        (raising(KeyboardInterrupt()), "parse-error", "KeyboardInterrupt"),
+        (raising(BaseException("of its own kind")), "parse-error", "BaseException: of its own kind"),
+        (raising(UnprintableError()), "parse-error", "UnprintableError"),
     ],
 )
 async def test_a_function_that_does_not_decide(judge: Any, reason: str, said: str) -> None:

@@ -151,6 +151,37 @@ async def test_a_failed_judge_leaves_code_checks_alone() -> None:
     }
 
 
+class UnprintableError(Exception):
+    def __str__(self) -> str:
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (SystemExit(3), "SystemExit: 3"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (GeneratorExit(), "GeneratorExit"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (BaseExceptionGroup("all", [KeyboardInterrupt()]), "BaseExceptionGroup: all (1 sub-exception)"),
+        (UnprintableError(), "UnprintableError"),
+    ],
+)
+async def test_whatever_a_check_raises_it_fails_alone(error: BaseException, said: str) -> None:
+    """Also what ends programs, from a thread or on the event loop: other checks and cases go on."""
+
+    def raises(_: RunRecord) -> bool:
+        raise error
+
+    async def raises_later(_: RunRecord) -> bool:
+        raise error
+
+    _, details = await graded({"now": raises, "later": raises_later, "good": lambda _: True}, trace())
+    failed = {"pass": False, "value": 0.0, "explanation": f"raised {said}"}
+    assert details["checks"] == {"now": failed, "later": failed, "good": {"pass": True, "value": 1.0}}
+
+
 async def test_checks_that_hang_fail_and_hold_up_no_other() -> None:
     """All of a case run at once, the judge among them."""
     released, both = threading.Event(), threading.Barrier(2, timeout=30)

@@ -260,7 +260,11 @@ def _raises_later(error: BaseException) -> Callable[[str], Any]:
 
 class UnprintableError(Exception):
     def __str__(self) -> str:
-        raise ValueError("no")
+        raise KeyboardInterrupt
+
+
+class OwnError(BaseException):
+    pass
 
 
 @pytest.mark.parametrize("raising", [_raises, _raises_later])
@@ -279,6 +283,8 @@ class UnprintableError(Exception):
         (asyncio.CancelledError("by another"), "CancelledError: by another"),
         (SystemExit(3), "SystemExit: 3"),
         (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (GeneratorExit(), "GeneratorExit"),
+        (OwnError("mine"), "OwnError: mine"),
     ],
 )
 async def test_what_a_task_raises_is_a_run_error(

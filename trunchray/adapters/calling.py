@@ -50,7 +50,7 @@ async def within(seconds: float, work: Awaitable[Any]) -> Any:
 async def _outcome(work: Awaitable[Any]) -> Outcome:
     try:
         return await work, None
-    except (Exception, SystemExit, asyncio.CancelledError) as e:  # SystemExit would end the event loop
+    except BaseException as e:  # SystemExit and KeyboardInterrupt would end the event loop
         return None, e
 
 
@@ -66,6 +66,14 @@ async def call(function: Callable[..., Any], *arguments: Any) -> Any:
     while inspect.isawaitable(found):
         found = await found
     return found
+
+
+def said(error: BaseException) -> str:
+    """What an error says of itself; nothing where not even that works."""
+    try:
+        return str(error)
+    except BaseException:
+        return ""
 
 
 def is_async(function: object) -> bool:
@@ -97,14 +105,14 @@ async def in_thread(function: Callable[[], Any]) -> Any:
             loop.call_soon_threadsafe(tell, outcome)
 
     context = contextvars.copy_context()
-    _hand_out(partial(context.run, work))
+    hand_out(partial(context.run, work))
     found, error = await ended
     if error is not None:
         raise error
     return found
 
 
-def _hand_out(work: Work) -> None:
+def hand_out(work: Work) -> None:
     """Have a thread do it at once: an idle one, or else a new one."""
     try:
         given = _idle.pop()

@@ -65,14 +65,13 @@ def run(
 
 def _evaluated(file: str, **options: Any) -> EvaluationReport:
     """Load and run on one event loop: what a file's async function makes may belong to it."""
-    import asyncio
-
+    from trunchray.adapters.loops import own_loop
     from trunchray.frontends.evaluation.evaluate import aevaluate
     from trunchray.frontends.evaluation.loading import load
 
     try:
         exported = load(file)
-        with asyncio.Runner() as runner:
+        with own_loop() as runner:
             spec: Mapping[str, Any] = runner.run(exported.spec())
             return runner.run(aevaluate(**{**spec, **options}))
     except SystemExit as e:

@@ -7,9 +7,11 @@ import os
 import queue
 import threading
 from collections.abc import Coroutine, Mapping
+from contextlib import suppress
 from socket import gethostname
 from typing import Any, TypeVar
 
+from trunchray.adapters.loops import DaemonThreads, cancel_others
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.budget import Purse
 from trunchray.core.ledger import Dispatch, Finished, Lost
@@ -46,7 +48,10 @@ class LocalPool:
         self._governor = ClockedGovernor(spec.agents if spec else (), purse, run_uri)
         self._events: queue.Queue[Finished[Receipt] | Lost | StoreError | Interrupted] = queue.Queue()
         self._loop = loop or asyncio.new_event_loop()
-        self._thread = None if loop else _running(self._loop)
+        self._ended = threading.Event()
+        self._thread = None if loop else _running(self._loop, self._ended)
+        if config and config.program and not loop:
+            self._loop.set_default_executor(DaemonThreads())
         place = Place("local", config or WorkerConfig(), slots=os.cpu_count() or 1)
         try:
             self._worker = self._call(Worker.open(run_uri, release_uri, place, self._exchange))
@@ -86,7 +91,8 @@ class LocalPool:
     def _end(self) -> None:
         if self._thread is None:
             return
-        self._call(_cancel_others())
+        self._call(cancel_others())
+        self._ended.set()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
@@ -99,8 +105,10 @@ class LocalPool:
             self._events.put(Finished(work.shard, work.attempt, receipt, receipt.undone, closed))
         except (StoreError, Interrupted) as e:
             self._events.put(e)
-        except Exception as e:
+        except BaseException as e:  # whatever of it comes: who waits for the shard has to hear of it
             self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))
+            if not isinstance(e, Exception):
+                raise
 
     async def _exchange(self, demands: Mapping[str, Demand]) -> Mapping[str, Allowance]:
         return await self._governor.exchange("local", demands)
@@ -109,15 +117,12 @@ class LocalPool:
         return asyncio.run_coroutine_threadsafe(action, self._loop).result()
 
 
-def _running(loop: asyncio.AbstractEventLoop) -> threading.Thread:
-    thread = threading.Thread(target=loop.run_forever, name="trunchray-worker", daemon=True)
+def _running(loop: asyncio.AbstractEventLoop, ended: threading.Event) -> threading.Thread:
+    def run() -> None:
+        while not ended.is_set():  # somebody else's code can stop the loop, or throw what ends it
+            with suppress(KeyboardInterrupt, SystemExit):
+                loop.run_forever()
+
+    thread = threading.Thread(target=run, name="trunchray-worker", daemon=True)
     thread.start()
     return thread
-
-
-async def _cancel_others() -> None:
-    """End what a run that was given up left behind."""
-    others = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in others:
-        task.cancel()
-    await asyncio.gather(*others, return_exceptions=True)

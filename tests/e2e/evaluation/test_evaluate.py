@@ -7,13 +7,14 @@ import json
 import os
 import threading
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import trunchray
-from trunchray import EvalFailure, RunRecord, StoreError, UsageError, aevaluate, evaluate
+from trunchray import EvalFailure, Interrupted, RunRecord, StoreError, UsageError, aevaluate, evaluate
 from trunchray.cli.main import run_command
 from trunchray.core.evaluation import EvaluationReport
 
@@ -210,6 +211,53 @@ def test_a_task_that_hangs_is_given_up(out: str):
     forever.set()
     assert failed.value.report.scorers["matches"].failed == ("b",)
     assert "timed out" in failed.value.report.cases[1].error
+
+
+async def insists(r: RunRecord) -> bool:
+    while True:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+
+async def stops_the_loop(r: RunRecord) -> bool:
+    asyncio.get_running_loop().stop()
+    return True
+
+
+async def leaves_an_exit_behind(r: RunRecord) -> bool:
+    async def exits() -> None:
+        raise SystemExit(3)
+
+    await asyncio.wait({asyncio.create_task(exits())})
+    return True
+
+
+async def fills_all_threads(r: RunRecord) -> bool:
+    await asyncio.gather(*(asyncio.to_thread(threading.Event().wait) for _ in range(50)))
+    return True
+
+
+def test_checks_cannot_keep_an_evaluation_from_ending(out: str):
+    """Not one that goes on though it is cancelled, nor one that takes the event loop or all threads from others."""
+    checks = {check.__name__: check for check in (insists, stops_the_loop, leaves_an_exit_behind, fills_all_threads)}
+    with pytest.raises(EvalFailure) as failed:
+        evaluate(name="stubborn", task=upper, data=CASES, scorers=checks, timeout="500ms", out=out, quiet=True)
+    report = failed.value.report
+    late = {name: each.misses for name, each in report.scorers.items() if each.misses}
+    assert late == {"insists": 10, "fills_all_threads": 10}
+    assert {report.cases[0].checks[name].explanation for name in late} == {"timed out after 0.5 s"}
+
+
+async def cancels_everything(text: str) -> str:
+    for task in asyncio.all_tasks():
+        task.cancel()
+    return text
+
+
+def test_a_task_that_cancels_what_is_not_its_own_ends_in_an_error(out: str):
+    """The evaluation is incomplete then, and does not wait for what nobody runs any more."""
+    with pytest.raises(Interrupted, match="still owed"):
+        evaluate(name="cancels", task=cancels_everything, data=CASES, out=out, quiet=True)
 
 
 def test_must_and_skip(out: str):

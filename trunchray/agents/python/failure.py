@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trunchray.adapters.calling import said
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.core.excerpt import excerpt
 
@@ -22,7 +23,7 @@ def failure_text(error: BaseException) -> str:
         error = error.exceptions[0]
     if isinstance(error, RuntimeError) and isinstance(error.__cause__, StopIteration):
         error = error.__cause__  # which no coroutine can raise as it is
-    message = _message(error).strip()
+    message = said(error).strip()
     if isinstance(error, RunFailed):
         return cut(message)
     name = type(error).__name__
@@ -32,11 +33,3 @@ def failure_text(error: BaseException) -> str:
 def cut(text: str) -> str:
     """The text, well-formed; its beginning when it is longer than 1,000 characters."""
     return excerpt(well_formed(text), LONGEST)
-
-
-def _message(error: BaseException) -> str:
-    """What it says of itself; nothing when it cannot."""
-    try:
-        return str(error)
-    except Exception:
-        return ""

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -13,7 +14,6 @@ from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.definition import looks_like_definition
 from trunchray.agents.python.failure import failure_text
 from trunchray.agents.python.function import Function
-from trunchray.agents.python.perform import Perform
 from trunchray.agents.python.sending import Sending
 from trunchray.agents.python.steps import Steps
 from trunchray.core.record import Returned
@@ -24,6 +24,13 @@ WAYS = (
     "langchain(…), openai_agents(…), pydantic_ai(…), http_endpoint(…)"
 )
 """All that can be a task."""
+
+
+Perform = Callable[[JsonValue, CancelSignal, Steps], Awaitable[Any]]
+"""Makes the output out of an input, and adds what it observes on the way to the steps.
+
+Raises what the task raises. It can be pickled before it is first used.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +58,6 @@ class Task:
             if _cancelled():
                 raise
             error: BaseException = e
-        except GeneratorExit:
-            raise
         except BaseException as e:  # SystemExit too: an event loop that it leaves would end with all other runs
             error = e
         else:
@@ -83,7 +88,7 @@ def as_task(given: object) -> Task:
         name = getattr(given, "__qualname__", "it")
         raise UsageError(f"the task is a {type(given).__name__} that has begun already: give {name} without calling it")
     if callable(getattr(given, "send", None)):
-        sending = Sending.to(given)
+        sending = Sending.of(given)
         return Task((given,), sending, alone=sending.stream is not None)
     if callable(given):
         return Task((given,), Function.of(given))

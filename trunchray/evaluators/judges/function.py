@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from trunchray.adapters.calling import call, within
+from trunchray.adapters.calling import call, said, within
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decision_reply import read_reply
@@ -57,7 +57,7 @@ class FunctionJudge:
         try:
             reply = await within(self.timeout, call(self._function, asked))
             return read_reply(questions, plain(reply))
-        except (Exception, SystemExit, asyncio.CancelledError) as e:
+        except BaseException as e:
             if isinstance(e, asyncio.CancelledError) and _cancelled():
                 raise
             return Fallback(_reason(e), _text(e), backend=self._name)
@@ -88,5 +88,6 @@ def _reason(error: BaseException) -> FallbackReason:
 
 
 def _text(error: BaseException) -> str:
-    text = str(error) if isinstance(error, TimeoutError) and str(error) else f"{type(error).__name__}: {error}"
+    message = said(error)
+    text = message if isinstance(error, TimeoutError) and message else f"{type(error).__name__}: {message}"
     return well_formed(excerpt(text, _SHOWN))

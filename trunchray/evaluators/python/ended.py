@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass
 from typing import Any
 
-from trunchray.adapters.calling import within
+from trunchray.adapters.calling import said, within
 from trunchray.evaluators.python.showing import clean
 
 
@@ -23,7 +22,8 @@ class Ended:
 async def ended(work: Awaitable[Any], seconds: float) -> Ended:
     """How it ends within so many seconds, after which it is cancelled and not waited for.
 
-    Of what it raises nothing gets out but KeyboardInterrupt; it is told from a cancellation of whoever waits here.
+    Of what it raises nothing gets out, not even KeyboardInterrupt, which would end the event loop with everybody else
+    on it; it is told from a cancellation of whoever waits here.
     """
     try:
         return await within(seconds, _guarded(work))
@@ -34,12 +34,6 @@ async def ended(work: Awaitable[Any], seconds: float) -> Ended:
 async def _guarded(work: Awaitable[Any]) -> Ended:
     try:
         return Ended(await work)
-    except (Exception, SystemExit, asyncio.CancelledError) as e:
-        return Ended(complaint=clean(f"raised {type(e).__name__}{_said(e)}"))
-
-
-def _said(error: BaseException) -> str:
-    try:
-        return f": {error}" if str(error) else ""
-    except Exception:  # not even that works
-        return ""
+    except BaseException as e:
+        message = said(e)
+        return Ended(complaint=clean(f"raised {type(e).__name__}{f': {message}' if message else ''}"))

@@ -10,6 +10,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from trunchray.adapters.loops import own_loop
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.task import as_task
 from trunchray.core.calibration import CheckCalibration, Sample, Trouble, calibrated
@@ -83,7 +84,8 @@ def calibrate(
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _told(asyncio.run(job.calibrate()), quiet=quiet)
+        with own_loop() as runner:
+            return _told(runner.run(job.calibrate()), quiet=quiet)
     raise UsageError("calibrate: an event loop is running already; write `await acalibrate(…)`")
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trunchray.adapters.loops import own_loop
 from trunchray.core.evaluation import EvaluationReport
 from trunchray.errors import EvalFailure, TrunchrayError
 from trunchray.evaluators.python.scorer import as_scorers
@@ -52,8 +54,9 @@ class EvalFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each check, in the order of the spec."""
-        runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
-        self.config.add_cleanup(runner.close)
+        stack = ExitStack()
+        runner = stack.enter_context(own_loop())
+        self.config.add_cleanup(stack.close)
         try:
             spec = runner.run(load(self.path).spec())
             names = list(as_scorers(spec.get("scorers")))
