@@ -28,7 +28,7 @@ OWNERS = {
     "pyarrow": "adapters/parts.py",
     "duckdb": "adapters/trial_index.py",
     "aiohttp": ("adapters/models/", "adapters/web_"),
-    "yarl": ("adapters/models/", "adapters/http_task.py"),
+    "yarl": ("adapters/models/", "adapters/endpoint.py"),
     "litellm": "adapters/models/litellm.py",
     "httpx": "adapters/models/litellm.py",  # what litellm sends through
     "deno": "adapters/sandbox/",

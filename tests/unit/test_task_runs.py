@@ -16,9 +16,8 @@ from pydantic import BaseModel
 from trunchray.adapters import parts
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.cancellation import CancelSignal
-from trunchray.agents.python.perform import Perform
 from trunchray.agents.python.steps import Steps
-from trunchray.agents.python.task import Task, as_task
+from trunchray.agents.python.task import Perform, Task, as_task
 from trunchray.core.case import CaseInput
 from trunchray.core.record import Returned, StepRecord
 from trunchray.core.trial import Result, Trace, Trial, Verdict

@@ -9,7 +9,7 @@ from typing import Any, get_args
 from pydantic import JsonValue
 
 from trunchray.adapters.calling import call
-from trunchray.adapters.http_task import Endpoint
+from trunchray.adapters.endpoint import Endpoint
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.failure import RunFailed
 from trunchray.agents.python.peek import as_name, peek, words

@@ -33,7 +33,7 @@ class Sending:
     stream: Callable[[], Any] | None
 
     @classmethod
-    def to(cls, agent: Any) -> Sending:
+    def of(cls, agent: Any) -> Sending:
         """The way to run an agent.
 
         Raises:

@@ -1,4 +1,4 @@
-"""A task behind an HTTP endpoint: JSON in, JSON or text out."""
+"""An HTTP endpoint: JSON in, JSON or text out."""
 
 from __future__ import annotations
 
