@@ -21,6 +21,7 @@ from trunchray.core.record import RunRecord, StepRecord
 from trunchray.evaluators.python.code_check import own_copy, run_check
 from trunchray.evaluators.python.comparing import matches
 from trunchray.evaluators.python.schema import fits_schema
+from trunchray.evaluators.python.words import avoids, mentions
 
 SOON, LONG = 0.05, 60.0
 """Seconds: of what is to run out, and of what is not."""
@@ -129,6 +130,16 @@ async def test_a_check_that_raises_fails_closed(error: BaseException, explanatio
 
     assert await ran(check) == CheckResult.failed(explanation)
     assert await ran(later) == CheckResult.failed(explanation)
+
+
+async def test_a_helpers_function_that_raises_fails_closed() -> None:
+    """An accessor of `matches`, words for a case, a schema: what is theirs is the check's."""
+
+    def refused(_: object) -> Any:
+        raise KeyError("total")
+
+    for helper in (matches(refused), mentions(refused), avoids(refused), fits_schema(refused)):
+        assert await ran(helper) == CheckResult.failed("raised KeyError: 'total'")
 
 
 async def test_stop_iteration_fails_closed() -> None:

@@ -86,6 +86,30 @@ def test_no_case_is_no_evaluation(data: Any):
         read_dataset(data, SCORERS)
 
 
+@pytest.mark.parametrize("content", ["", "\n", " \n\t\n\n"])
+def test_a_file_without_a_case_is_no_evaluation(tmp_path: Path, content: str):
+    """Blank lines are no cases."""
+    (tmp_path / "cases.jsonl").write_text(content, encoding="utf-8")
+    with pytest.raises(UsageError, match=r"cases\.jsonl: there is no case"):
+        read_dataset(tmp_path / "cases.jsonl", SCORERS)
+
+
+def test_a_generator_that_raises_is_refused():
+    """It is the caller's own code, and nothing has been run."""
+    with pytest.raises(UsageError, match=r"data: raised ZeroDivisionError while it was read: "):
+        read_dataset(({"input": 1 // number} for number in (1, 0)), SCORERS)
+
+
+@pytest.mark.parametrize("place", ["", "no/such/folder/cases.jsonl", ".", "cases", "file/a.jsonl"])
+def test_what_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str):
+    """A folder is no file either."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"^data: "):
+        read_dataset(place, SCORERS)
+
+
 @pytest.mark.parametrize("data", [{"input": 1}, 3, None])
 def test_data_is_a_list_or_a_path(data: Any):
     """One case by itself is refused, too: it is more likely a mistake."""

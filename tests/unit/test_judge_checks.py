@@ -17,6 +17,7 @@ from support.checked import a_run
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, Fallback, FallbackReason, Question, Thresholds
 from trunchray.core.record import RunRecord, StepRecord
+from trunchray.evaluators.judges.function import FunctionJudge
 from trunchray.evaluators.judges.scripted import Answer, ScriptedJudge
 from trunchray.evaluators.python.asking import ask
 from trunchray.evaluators.python.escalation import prompt
@@ -290,6 +291,56 @@ async def test_only_what_is_unsure_is_asked_again_one_after_another() -> None:
     }
     assert ["U?" in agent.prompts[0], "How good is it?" in agent.prompts[1]] == [True, True]
     assert (found["unsure"].passed, found["rated"].passed) == (False, True)
+
+
+async def test_no_two_are_asked_again_at_a_time() -> None:
+    """The agent of a run's checks has replied to one prompt before it is sent the next."""
+    under_way = most = 0
+
+    async def send(_prompt: str) -> Any:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        under_way -= 1
+        return {"type": "reply", "reply": "yes"}
+
+    judge = ScriptedJudge({"a": 0.5, "b": 0.5, "c": 0.5}, escalate=SimpleNamespace(send=send))
+    found = await judged(judge, a="A?", b="B?", c="C?")
+    assert all(result.escalated for result in found.values())
+    assert most == 1
+
+
+@pytest.mark.parametrize(("reply", "passed", "value"), [("refund", True, 1), ("'Order'", True, 1), ("other", False, 0)])
+async def test_an_unsure_option_is_asked_again_and_passes_by_its_name(reply: str, passed: bool, value: float) -> None:
+    """Without `sure`: whoever is asked again need not say how sure it is."""
+    judge = ScriptedJudge({"it": {"refund": 0.4, "order": 0.3, "other": 0.3}}, escalate=Agent([reply]))
+    result = (await judged(judge, it=SORTED))["it"]
+    assert (result.passed, result.value, result.escalated, result.confidence) == (passed, value, True, 0.4)
+
+
+@pytest.mark.parametrize(("reply", "passed", "value"), [("all", True, 1), ("half", True, 0.5), ("none", False, 0.1)])
+async def test_an_unsure_credit_is_asked_again_and_passes_from_the_same_credit_on(
+    reply: str, passed: bool, value: float
+) -> None:
+    """The value is the credit of what was replied."""
+    credits = ask("How much?", options={"all": 1, "half": 0.5, "none": 0.1}, pass_at=0.5)
+    judge = ScriptedJudge({"it": {"all": 0.4, "half": 0.3, "none": 0.3}}, escalate=Agent([reply]))
+    result = (await judged(judge, it=credits))["it"]
+    assert (result.passed, result.value, result.escalated) == (passed, value, True)
+
+
+@pytest.mark.parametrize(("confidence", "likeliest", "passed"), [(0.01, 0.9, True), (1.0, 0.5, False)])
+async def test_the_confidence_that_a_judge_reports_plays_no_part(
+    confidence: float, likeliest: float, passed: bool
+) -> None:
+    """What is compared with `sure` is the probability of the likeliest answer, which is also what is reported."""
+    probabilities = {"refund": likeliest, "order": 1 - likeliest, "other": 0.0}
+    decision = {"type": "choice", "choice": "refund", "probabilities": probabilities, "confidence": confidence}
+    result = (await judged(FunctionJudge(lambda _: {"decisions": {"it": decision}}), it=SORTED))["it"]
+    assert (result.passed, result.confidence) == (passed, likeliest)
+    assert result.explanation == (None if passed else "unsure (p=0.50)")
 
 
 @pytest.mark.parametrize(("p", "asked"), [(0.3, 0), (0.31, 1), (0.69, 1), (0.7, 0)])

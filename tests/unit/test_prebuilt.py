@@ -72,6 +72,26 @@ def test_what_each_is_given() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("judge", "needs"),
+    [
+        (faithfulness, ("input", "output")),
+        (answer_relevancy, ("input", "output")),
+        (correctness, ("output", "expectedOutput")),
+        (trajectory_accuracy, ("steps",)),
+    ],
+)
+def test_what_each_needs(judge: Any, needs: tuple[str, ...]) -> None:
+    """With these parts alone it can be asked; without any one of them it is not, whatever else is there."""
+    made: Prebuilt = judge(**PINNED)
+    every = {"input": "q", "output": "a", "expectedOutput": "e", "steps": [{"kind": "llm"}]}
+    least = {part: every[part] for part in needs}
+    assert made.payload(least) == least
+    for part in every:
+        found = made.payload({name: value for name, value in every.items() if name != part})
+        assert isinstance(found, CheckResult) == (part in needs)
+
+
 def test_runs_as_mappings() -> None:
     """What another runner noted of a run does as well, in camelCase or snake_case."""
     run = {"input": "q", "output": {"a": 1}, "expected_output": "e", "steps": [StepRecord("llm")]}

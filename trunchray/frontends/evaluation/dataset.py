@@ -6,11 +6,11 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike, fspath
 
-from trunchray.adapters.store import Store
+from trunchray.adapters.location import opened
 from trunchray.core.case import MAX_CASES
 from trunchray.core.excerpt import excerpt
 from trunchray.core.names import nearest
-from trunchray.errors import UsageError
+from trunchray.errors import StoreError, UsageError
 from trunchray.frontends.evaluation.given import GivenCase, checked_row
 
 Data = str | PathLike[str] | Iterable[Mapping[str, object]]
@@ -53,17 +53,22 @@ def _rows(data: Data) -> tuple[str, list[tuple[str, object]]]:
         return path, [(f"{path}:{number}", row) for number, row in _lines(path)]
     if isinstance(data, Mapping) or not isinstance(data, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"data: expected a list of cases or the path of a JSONL file, got {type(data).__name__}")
-    return "data", [(f"data[{number}]", row) for number, row in enumerate(data)]
+    try:
+        return "data", [(f"data[{number}]", row) for number, row in enumerate(data)]
+    except Exception as e:  # a generator of somebody else's
+        raise UsageError(f"data: raised {type(e).__name__} while it was read: {e}") from e
 
 
 def _lines(path: str) -> list[tuple[int, object]]:
-    folder, _, name = path.rpartition("/")
     try:
-        content = Store(folder or ("/" if path.startswith("/") else ".")).read(name).decode()
+        store, name = opened(path)
+        content = store.read(name).decode()
     except FileNotFoundError:
         raise UsageError(f"data: there is no file {path!r}; relative paths begin at the current directory") from None
     except UnicodeDecodeError as e:
         raise UsageError(f"data: {path}: not UTF-8: {e}") from e
+    except (StoreError, UsageError, NotADirectoryError) as e:
+        raise UsageError(f"data: cannot read {path!r}: {e}") from e
     rows: list[tuple[int, object]] = []
     for number, line in enumerate(content.split("\n"), 1):
         if line.strip():
