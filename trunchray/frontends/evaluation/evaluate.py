@@ -58,20 +58,24 @@ def evaluate(
     address: str | None = None,
     out: str = "runs",
 ) -> EvaluationReport:
-    """Run every case, check it, print a summary, and fail when a check misses or drops more than allowed.
+    """Run every case, check what came out, print a summary, and fail if a check misses or drops too many cases.
 
-    `task` is a function `(input)` or `(input, signal)`, sync or async, an agent with `send`, or a `workflow(…)`.
-    `data` is a list of cases `{input, name?, expectedOutput?, must?, skip?}`, or the path or URI of a JSONL file of
-    them. `scorers` maps a name to a check: a callable, a question, or one of the helpers; without any, the output has
-    to equal the `expectedOutput`. `allow` says by scorer how many cases may miss, and drop against `compare`, which is
-    the path of an experiment file or an `Experiment`; a file that is not there is no baseline. `save` is where this
-    experiment is written, pass or fail.
+    `task` is a function `(input)` or `(input, signal)`, sync or async; an agent, anything with `send`; or a
+    `workflow(…)`. `data` is a list of cases `{input, name?, expectedOutput?, must?, skip?, meta?}`, or the path or URI
+    of a JSONL file of them. `scorers` maps names to checks: functions of the run, questions for the `judge`, or helpers
+    such as `mentions`; without any, the output has to equal the `expectedOutput`.
 
-    `concurrency` bounds the cases that are under way, `timeout` each run and each check: "60s", "500ms", "2m" or a
-    number of milliseconds. `judge` decides the questions.
+    `allow` says for each check how many cases may miss it, 0 unless given: a number, or `{"miss": 3, "drop": 1}`, where
+    drops are misses that passed in `compare`. That is an `Experiment` or the path or URI of one; a file that does not
+    exist counts no drops. `save` is where this experiment is written, pass or fail, with `about`, a mapping of whatever
+    JSON describes it.
 
-    Rows are kept below `out`, a folder or URI: a call that is interrupted goes on where it was when it is repeated; one
-    that has ended begins anew. `pool="ray"`, or the `address` of a Ray cluster, runs it there.
+    Each case is run `repeats` times (1 to 1,000), and passes a check if every attempt does. At most `concurrency` cases
+    (1 to 100,000) are under way at a time. `timeout` bounds each run and each check: "60s", "500ms", "2m" or a number
+    of milliseconds. `quiet` prints nothing but warnings.
+
+    Results are kept below `out`, a folder or URI. If a call is interrupted, the same call continues it; once it has
+    finished, the same call starts afresh. `pool="ray"` runs it on a Ray that is started here, `address` on a cluster.
 
     Raises:
         EvalFailure: a limit is broken; its `report` is what would have been returned.
@@ -99,7 +103,7 @@ def evaluate(
     if save is not None:
         write_experiment(save, report.experiment)
     if not quiet:
-        _tell(report.text(), "" if spec.compare else _nothing_yet(compare))
+        _tell(report.text(), "" if spec.compare else _no_baseline(compare))
     if not report.passed:
         raise failure(report)
     return report
@@ -111,13 +115,13 @@ def _tell(*texts: str) -> None:
         sys.stdout.write("".join(texts))
 
 
-def _nothing_yet(compare: object) -> str:
-    """What is said of an experiment that is not there."""
+def _no_baseline(compare: object) -> str:
+    """What is said where nothing is compared, because the file does not exist yet."""
     return "" if compare is None else f"no drops were counted: there is no file {str(compare)!r} yet\n"
 
 
 def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
-    """The same for those who have an event loop already: what it runs locally runs on that loop."""
+    """The same, to be awaited: the local pool runs its coroutines on the loop of the caller."""
 
     @wraps(call)
     async def called(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -132,7 +136,7 @@ def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         except asyncio.CancelledError:
             caller.stop.set()
             await asyncio.wait({work})
-            work.exception()  # which says what is still owed, to nobody: it would be taken for forgotten
+            work.exception()  # retrieved, so that asyncio does not log it: the caller asked for this end
             raise
 
     return called
