@@ -325,9 +325,9 @@ async def test_an_unsure_credit_is_asked_again_and_passes_from_the_same_credit_o
     reply: str, passed: bool, value: float
 ) -> None:
     """The value is the credit of what was replied."""
-    credits = ask("How much?", options={"all": 1, "half": 0.5, "none": 0.1}, pass_at=0.5)
+    worth = ask("How much?", options={"all": 1, "half": 0.5, "none": 0.1}, pass_at=0.5)
     judge = ScriptedJudge({"it": {"all": 0.4, "half": 0.3, "none": 0.3}}, escalate=Agent([reply]))
-    result = (await judged(judge, it=credits))["it"]
+    result = (await judged(judge, it=worth))["it"]
     assert (result.passed, result.value, result.escalated) == (passed, value, True)
 
 
