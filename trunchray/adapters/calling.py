@@ -76,6 +76,12 @@ def said(error: BaseException) -> str:
         return ""
 
 
+def is_cancelled() -> bool:
+    """Whether this task is cancelled itself, and not just something that it awaits."""
+    current = asyncio.current_task()
+    return current is not None and current.cancelling() > 0
+
+
 def is_async(function: object) -> bool:
     """Whether calling it makes a coroutine and does nothing else; so does an object whose `__call__` is async."""
     return any(map(inspect.iscoroutinefunction, (function, getattr(function, "__call__", None))))  # noqa: B004

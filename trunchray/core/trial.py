@@ -10,6 +10,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, JsonValue
 
 from trunchray.core.frozen import CamelFrozen, Frozen
+from trunchray.core.record import Returned
 from trunchray.errors import Boundary, TrialError
 
 KEY_FORMAT = "trunchray.trial/1"
@@ -112,8 +113,8 @@ class Trace(Frozen):
     """Model calls that the cache answered. They are in `usage` as if they had been made, and cost nothing."""
     saved_tokens: int = 0
     """Tokens of `usage` that the cache saved."""
-    returned: Any = Field(default=None, exclude=True)
-    """The `Returned` of a Python task, for checks in the same process; it is not stored."""
+    returned: Returned | None = Field(default=None, exclude=True)
+    """What a Python task returned, for checks in the same process; it is not stored."""
 
     @property
     def spent_tokens(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from trunchray.adapters.calling import is_cancelled
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.definition import looks_like_definition
 from trunchray.agents.python.failure import failure_text
@@ -55,7 +56,7 @@ class Task:
         try:
             output = await self.perform(value, signal, observed)
         except asyncio.CancelledError as e:
-            if _cancelled():
+            if is_cancelled():
                 raise
             error: BaseException = e
         except BaseException as e:  # SystemExit too: an event loop that it leaves would end with all other runs
@@ -68,12 +69,6 @@ class Task:
         """Give back what it holds; may be called more than once."""
         if self.release is not None:
             await self.release()
-
-
-def _cancelled() -> bool:
-    """Whether it is us who are cancelled, and not just something that the task awaits."""
-    current = asyncio.current_task()
-    return current is not None and current.cancelling() > 0
 
 
 def as_task(given: object) -> Task:

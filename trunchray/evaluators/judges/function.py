@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from trunchray.adapters.calling import call, said, within
+from trunchray.adapters.calling import call, is_cancelled, said, within
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decision_reply import read_reply
@@ -58,7 +58,7 @@ class FunctionJudge:
             reply = await within(self.timeout, call(self._function, asked))
             return read_reply(questions, plain(reply))
         except BaseException as e:
-            if isinstance(e, asyncio.CancelledError) and _cancelled():
+            if isinstance(e, asyncio.CancelledError) and is_cancelled():
                 raise
             return Fallback(_reason(e), _text(e), backend=self._name)
 
@@ -69,12 +69,6 @@ class FunctionJudge:
     def identity(self) -> JsonValue:
         """The function's name and the digest of its code."""
         return {"kind": "function", "name": self._name, "code": code_digest(self._function)}
-
-
-def _cancelled() -> bool:
-    """Whether it is us who are cancelled, and not just something that the function awaits."""
-    current = asyncio.current_task()
-    return current is not None and current.cancelling() > 0
 
 
 def _reason(error: BaseException) -> FallbackReason:

@@ -47,7 +47,7 @@ class PythonGrader:
             EvaluatorError: the trace is none of a task just run, or the program lacks a check of the case.
         """
         returned = trace.returned
-        if not isinstance(returned, Returned):
+        if returned is None:
             raise EvaluatorError("checks need what the task returned, which is not stored", type="not_returned")
         scorers = {name: self._scorer(name) for name in case.checks}
         if returned.error is not None:
