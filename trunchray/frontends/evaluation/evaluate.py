@@ -102,8 +102,11 @@ def evaluate(
     report = job.run(caller.loop, caller.stop)
     if save is not None:
         write_experiment(save, report.experiment)
-    if not quiet:
-        _tell(report.text(), "" if spec.compare else _no_baseline(compare))
+    missing = "" if spec.compare else _no_baseline(compare)
+    if quiet:  # which hides the summary, but not that nothing was compared
+        sys.stderr.write(missing)
+    else:
+        _tell(report.text(), missing)
     if not report.passed:
         raise failure(report)
     return report

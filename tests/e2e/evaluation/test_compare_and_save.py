@@ -1,0 +1,90 @@
+"""What an evaluation is compared with, what it leaves behind, and what it prints about that."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from trunchray import EvalFailure, EvaluationReport, UsageError, evaluate
+
+CASES = [{"input": name, "expectedOutput": name} for name in "abc"]
+
+
+def echo(value: str) -> str:
+    return value
+
+
+def not_b(value: str) -> str:
+    return "?" if value == "b" else value
+
+
+def run(folder: Path, task: Any = echo, **given: Any) -> EvaluationReport:
+    settings: dict[str, Any] = {"name": "e", "task": task, "data": CASES, "quiet": True, "pool": "local"}
+    return evaluate(**{**settings, "out": str(folder / "runs"), **given})
+
+
+def passes(path: Path) -> dict[str, bool]:
+    """What a saved file says of each case."""
+    return {name: checks["matches"]["pass"] for name, checks in json.loads(path.read_bytes())["cases"].items()}
+
+
+def test_what_is_compared_with_is_read_before_the_first_run(tmp_path: Path):
+    """Whatever becomes of the file while the task runs."""
+    path = tmp_path / "last.json"
+    run(tmp_path, save=path)
+
+    def overwrites(value: str) -> str:
+        path.write_text("no JSON any more")
+        return not_b(value)
+
+    with pytest.raises(EvalFailure, match="1 drop, 0 allowed: 'b'"):
+        run(tmp_path, overwrites, compare=path, allow={"matches": 1})
+
+
+@pytest.mark.parametrize("before", ["no JSON", '{"format": 1}', None], ids=["garbage", "another format", "a baseline"])
+def test_what_is_saved_is_never_read(tmp_path: Path, before: str | None):
+    """Without `compare` the file is replaced, whatever it holds, and nothing is a drop."""
+    path = tmp_path / "last.json"
+    if before is None:
+        run(tmp_path, save=path)
+    else:
+        path.write_text(before)
+    report = run(tmp_path, not_b, save=path, allow={"matches": 1})
+    assert (report.scorers["matches"].drops, any(report.flips.to_json().values())) == (None, False)
+    assert passes(path) == {"a": True, "b": False, "c": True}
+
+
+def test_an_evaluation_that_is_refused_leaves_the_file_alone(tmp_path: Path):
+    """What was saved before stays, as nothing has taken its place."""
+    path = tmp_path / "last.json"
+    run(tmp_path, save=path)
+    before = path.read_bytes()
+    for wrong in ({"timeout": "soon"}, {"compare": tmp_path}, {"data": []}):
+        with pytest.raises(UsageError):
+            run(tmp_path, not_b, save=path, **wrong)
+    assert path.read_bytes() == before
+
+
+def test_what_is_compared_with_is_never_written(tmp_path: Path):
+    """Only `save` says where to."""
+    path = tmp_path / "last.json"
+    run(tmp_path, save=path)
+    before = path.read_bytes()
+    run(tmp_path, not_b, compare=path, allow={"matches": {"miss": 1, "drop": 1}})
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("quiet", [True, False])
+def test_a_file_that_is_not_there_yet_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], quiet: bool):
+    """After the summary, or on stderr where `quiet` hides that; once there is one, nothing is said of it."""
+    path = tmp_path / "last.json"
+    note = f"no drops were counted: there is no file {str(path)!r} yet\n"
+    for told in (note, ""):
+        report = run(tmp_path, compare=path, save=path, quiet=quiet)
+        printed = capsys.readouterr()
+        assert printed.out == ("" if quiet else report.text() + told)
+        assert printed.err == (told if quiet else printed.err)
+        assert report.scorers["matches"].drops == (None if told else 0)
