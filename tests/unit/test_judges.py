@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from trunchray.core.agent import ModelAgent
 from trunchray.core.decisions import NO, YES, Decision, Fallback, Question, Thresholds
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import Bars, invoking, jev, system_one
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.judges.function import FunctionJudge
+from trunchray.evaluators.judges.model import ModelJudge
 from trunchray.evaluators.judges.scripted import ScriptedJudge
 from trunchray.evaluators.judges.system_one import SystemOneJudge
 
@@ -149,7 +151,12 @@ async def test_a_judge_is_cancelled_with_who_asks() -> None:
         await asking
 
 
-ALL: list[Judge] = [FunctionJudge(sync), ScriptedJudge({"ready": 0.75}), SystemOneJudge("jev-latest")]
+ALL: list[Judge] = [
+    FunctionJudge(sync),
+    ScriptedJudge({"ready": 0.75}),
+    SystemOneJudge("jev-latest"),
+    ModelJudge(ModelAgent(name="judge", model="mock/echo")),
+]
 
 
 @pytest.mark.parametrize("judge", ALL, ids=lambda judge: type(judge).__name__)

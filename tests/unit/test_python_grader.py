@@ -119,6 +119,15 @@ async def test_without_a_judges_check_left_the_judge_is_not_asked() -> None:
     assert judge.asked == []
 
 
+async def test_checks_have_their_own_time() -> None:
+    """What the run took is not taken from it, even where that is as long as a check may take."""
+    seen: list[float] = []
+    checks = {"code": lambda run: seen.append(run.ms) is None, "ready": "Is it?"}
+    found = grader(ScriptedJudge({"ready": 1}), timeout=30, **checks)
+    assert (await found.grade(case("code", "ready"), trace(ms=30_000))).passed
+    assert seen == [30_000]
+
+
 async def test_a_failed_run_fails_every_check_and_runs_none() -> None:
     """It is a failed verdict, not an error."""
     judge = ScriptedJudge({"ready": 1})

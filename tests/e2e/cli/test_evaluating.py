@@ -108,6 +108,23 @@ def test_json_of_what_fails_is_the_report_with_a_code(trunchray: CommandLine, he
             "EVAL_CONFIG",
             "judge",
         ),
+        (
+            (
+                "import trunchray\nevaluation = {'name': 'e', 'task': str, 'data': [{'input': 1, 'skip': ['good']}], "
+                "'judge': trunchray.system_one(), 'scorers': {'good': 'Is it good?'}}"
+            ),
+            "EVAL_CONFIG",
+            "has no invoke",
+        ),
+        (
+            (
+                "import trunchray\nevaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], "
+                "'scorers': {'good': trunchray.ask('Which?', options=['a'], pass_='a')}}"
+            ),
+            "EVAL_CONFIG",
+            "judge",
+        ),
+        ("evaluation = {'name': 'e', 'task': str, 'data': (1 / n for n in [0])}", "EVAL_CONFIG", "ZeroDivisionError"),
         ("evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], 'allow': {'x': 1}}", "EVAL_CONFIG", "'x'"),
         (
             "evaluation = {'name': 'e', 'task': str, 'data': [{'input': 1}], 'compare': {'format': 1}}",
@@ -186,12 +203,21 @@ def test_stdout_is_one_json_value_whoever_writes(here: Path):
     assert {"from a process", "to the descriptor", "to the first stdout", "at the end"} <= said
 
 
-def test_a_task_that_ends_the_process_does_not_pass(trunchray: CommandLine, here: Path):
-    """`sys.exit(0)` in a task is a failed run of it."""
-    write(here, PASSES.replace("return value.upper()", "raise SystemExit(0)"))
+@pytest.mark.parametrize(
+    ("statement", "why"),
+    [
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("raise ValueError('no such customer')", "ValueError: no such customer"),
+        ("return (part for part in value)", "returned a generator: a task returns one output, not a stream of parts"),
+    ],
+)
+def test_exit_1_when_runs_fail(trunchray: CommandLine, here: Path, statement: str, why: str):
+    """The evaluation goes on and is judged as any other: `sys.exit(0)` in a task is a failed run of it."""
+    write(here, PASSES.replace("return value.upper()", statement))
     done = trunchray("eval", "run", "evals/shout.py", "--json")
-    assert done.code != 0
-    assert done.json["code"] in {"EVAL_FAILED", "EVAL_CONFIG"}
+    assert (done.code, done.json["code"]) == (1, "EVAL_FAILED")
+    failed = {"pass": False, "value": 0.0, "explanation": f"run failed: {why}"}
+    assert [(case["error"], case["checks"]) for case in done.json["cases"]] == [(why, {"matches": failed})] * 2
 
 
 def test_data_beside_the_file(trunchray: CommandLine, here: Path):
