@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import threading
@@ -16,15 +14,15 @@ from trunchray.adapters import parts
 CASES, FINISHED, CONCURRENCY = 1000, 300, 8
 
 PROGRAM = f"""
-import asyncio, os, sys
+import asyncio, sys
 from trunchray import evaluate
 
-out, pool = sys.argv[1:]
+folder, address, hangs = sys.argv[1], sys.argv[2], "hangs" in sys.argv
 
 async def task(number):
-    with open(os.environ["LOG"], "a") as file:
+    with open(f"{{folder}}/log", "a") as file:
         file.write(f"{{number}}\\n")
-    if "HANGS" in os.environ and sum(1 for _ in open(os.environ["LOG"])) > {FINISHED}:
+    if hangs and sum(1 for _ in open(f"{{folder}}/log")) > {FINISHED}:
         await asyncio.Event().wait()
     return number
 
@@ -33,8 +31,8 @@ report = evaluate(
     task=task,
     data=[{{"input": number, "expectedOutput": number}} for number in range({CASES})],
     concurrency={CONCURRENCY},
-    pool=pool,
-    out=out,
+    address=address or None,
+    out=f"{{folder}}/runs",
 )
 assert len(report.cases) == {CASES}
 """
@@ -45,24 +43,23 @@ def stored(out: Path) -> int:
     return sum(parts.decode(path.read_bytes()).num_rows for path in out.glob("*/parts/*/*.parquet"))
 
 
-@pytest.mark.parametrize("pool", ["local", "ray"])
-def test_a_killed_evaluation_goes_on(pool: str, tmp_path: Path):
+def test_a_killed_evaluation_goes_on(pool: str, tmp_path: Path, request: pytest.FixtureRequest):
     """A thousand cases: of those that were stored when the process was killed, none is run again."""
+    address = request.getfixturevalue("ray_cluster").address if pool == "ray" else ""
     program, log, out = tmp_path / "killed.py", tmp_path / "log", tmp_path / "runs"
     program.write_text(PROGRAM, encoding="utf-8")
-    command = [sys.executable, str(program), str(out), pool]
-    environment = os.environ | {"LOG": str(log)}
+    command = [sys.executable, str(program), str(tmp_path), address]
 
-    first = subprocess.Popen(command, env=environment | {"HANGS": "1"}, start_new_session=True)
+    first = subprocess.Popen([*command, "hangs"])
     while stored(out) < FINISHED:
         assert first.poll() is None
         threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
-    os.killpg(first.pid, signal.SIGKILL)
+    first.kill()
     first.wait()
 
     before = log.read_text(encoding="utf-8").split()
     assert stored(out) == FINISHED
-    again = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=200, check=False)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert again.returncode == 0, again.stderr
     assert "killed passed" in again.stdout
     runs = log.read_text(encoding="utf-8").split()
