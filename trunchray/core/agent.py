@@ -219,7 +219,7 @@ class PythonAgent(Frozen):
     name: str
     """Unique in its run; what tables and rows call it."""
     task: str
-    """What it is, for people: `<module>:<qualified name>`."""
+    """Where it is defined, for people: `<module>:<qualified name>`."""
     code: str
     """SHA-256 of the source that defines it, as far as that can be told."""
     timeout: float = Field(gt=0, allow_inf_nan=False)
@@ -242,10 +242,9 @@ class PythonAgent(Frozen):
         """What stands where a model is named."""
         return self.task
 
-    # What models have, and those who read about agents of both kinds ask for.
+    # What those who read about agents of both kinds ask for.
     base_url: ClassVar[None] = None
     params: ClassVar[dict[str, JsonValue]] = {}
-    headers: ClassVar[dict[str, str]] = {}
     system_prompt: ClassVar[SystemPrompt] = "system"
     limits: ClassVar[Limits] = Limits()
     mock: ClassVar[None] = None
