@@ -127,8 +127,8 @@ def test_timeouts_by_default() -> None:
         ({"id": "mock/replay", "mock": {"replay": "x.jsonl"}}, "a judge answers what nobody recorded"),
         ({"id": "systemone/jev", "url": "http://x"}, "url: unknown key"),
         ({"id": "systemone/jev", "api_key_env": "sk-12345-secret"}, "api_key_env"),
-        (ScriptedJudge({}), "ScriptedJudge is a judge or its bars already"),
-        (system_one(), "Bars is a judge or its bars already"),
+        (ScriptedJudge({}), "ScriptedJudge is already a judge"),
+        (system_one(), "Bars is already a judge"),
     ],
 )
 def test_what_no_judge_can_be_made_of(model: Any, said: str) -> None:

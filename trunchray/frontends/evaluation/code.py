@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MethodType
 from typing import Any
 
+from pydantic import JsonValue
+
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.digest import digest, sha256
 
@@ -24,8 +26,8 @@ def program_digest(objects: Iterable[object]) -> str:
     The files, because what a function calls is as much a part of it as its own lines.
     """
     known = list(objects)
-    files = {name: _file_digest(name) for name in modules_of(known)}
-    return digest([[code_digest(each) for each in known], {**files}])
+    files: dict[str, JsonValue] = {name: _file_digest(name) for name in modules_of(known)}
+    return digest([[code_digest(each) for each in known], files])
 
 
 def named(task: object) -> str:

@@ -69,13 +69,15 @@ def judge_model(
     if timeout is not None:
         rest["timeout"] = seconds(timeout)
     if isinstance(model, Bars) or isinstance(getattr(model, "thresholds", None), Thresholds):
-        raise UsageError(f"judge_model: {type(model).__name__} is a judge or its bars already, not a model")
+        raise UsageError(
+            f"judge_model: {type(model).__name__} is already a judge, or the thresholds of one: pass it as `judge`"
+        )
     if invoke_step is not None:
         return FunctionJudge(_step_of(model, invoke_step), **rest)
     if isinstance(model, str):
-        return _named({"id": model}, rest)
+        return _by_id({"id": model}, rest)
     if isinstance(model, Mapping) and isinstance(model.get("id"), str) and "/" in model["id"]:
-        return _named(model, rest)
+        return _by_id(model, rest)
     if callable(model):
         return FunctionJudge(model, **rest)
     raise UsageError(
@@ -134,7 +136,7 @@ class _SystemOne(Frozen):
         return name
 
 
-def _named(given: Mapping[str, Any], rest: dict[str, Any]) -> Judge:
+def _by_id(given: Mapping[str, Any], rest: dict[str, Any]) -> Judge:
     place = f"judge_model({given['id']!r:.100})"
     if given["id"].startswith(f"{PREFIX}/"):
         asked = validated(_SystemOne, given, lambda _: place)
@@ -155,7 +157,7 @@ def model_spec(given: Mapping[str, Any], place: str) -> ModelAgent:
 
 
 def _refuse_pacing(config: ModelConfig, place: str) -> None:
-    """What only a run's own models have."""
+    """Refuse what only the models of a run have."""
     if config.mock and config.mock.replay:
         raise UsageError(f"{place}: a judge answers what nobody recorded: take mock/script in place of mock/replay")
     rates = [f"pacing.{name}" for name in _UNPACED if getattr(config.pacing, name) is not None]

@@ -29,10 +29,10 @@ def import_file(path: Path) -> ModuleType:
     if not file.is_file():
         what = "it is a folder" if file.is_dir() else "there is no such file"
         raise SpecError(f"{str(path)!r}: {what}; name a Python file that holds an evaluation", code="EVAL_NOT_FOUND")
-    name, root = _name(file)
-    _find(root, Path.cwd())
+    name, root = _qualified(file)
+    _look_first_in(root, Path.cwd())
     try:
-        return _executed(_free(name, file), file)
+        return _executed(_free_name(name, file), file)
     except KeyboardInterrupt:
         raise
     except SystemExit as e:
@@ -59,7 +59,7 @@ def _where(error: BaseException) -> str:
     return f" ({frames[-1].filename}:{frames[-1].lineno})"
 
 
-def _name(file: Path) -> tuple[str, Path]:
+def _qualified(file: Path) -> tuple[str, Path]:
     """The module's name, with the packages that it is in, and the folder where that name is looked up."""
     parts, folder = [file.stem.replace(".", "_")], file.parent
     while (folder / "__init__.py").is_file():
@@ -68,7 +68,7 @@ def _name(file: Path) -> tuple[str, Path]:
     return ".".join(parts), folder
 
 
-def _free(name: str, file: Path) -> str:
+def _free_name(name: str, file: Path) -> str:
     """The name, unless it is another module's: replacing that one would break whoever uses it."""
     package, _, own = name.rpartition(".")
     if package:
@@ -94,7 +94,7 @@ def _executed(name: str, file: Path) -> ModuleType:
     return module
 
 
-def _find(*folders: Path) -> None:
+def _look_first_in(*folders: Path) -> None:
     """Look for modules in these folders first, as Python itself does for a script.
 
     Processes that are started from here do so as well: Ray's workers, on this machine.

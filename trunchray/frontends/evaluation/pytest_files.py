@@ -16,6 +16,7 @@ from trunchray.errors import EvalFailure, TrunchrayError
 from trunchray.evaluators.python.scorer import as_scorers
 from trunchray.frontends.evaluation.evaluate import aevaluate
 from trunchray.frontends.evaluation.loading import load
+from trunchray.frontends.evaluation.pytest_plugin import OPTION
 from trunchray.frontends.evaluation.pytest_sharing import shared
 
 _SET_APART = ("_", "conftest.")
@@ -96,10 +97,6 @@ class Evaluation:
             return e
 
 
-class BrokenCheck(Exception):
-    """A check misses or drops more than allowed."""
-
-
 class CheckItem(pytest.Item):
     """One check of an evaluation: it fails when a limit of it is broken."""
 
@@ -110,11 +107,11 @@ class CheckItem(pytest.Item):
     def runtest(self) -> None:
         report = self._evaluation.report()
         if report.scorers[self.name].broken:
-            raise BrokenCheck(report.explained(self.name))
+            pytest.fail(report.explained(self.name), pytrace=False)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """What was found; of an evaluation that did not run, why not. Only bugs have a traceback."""
-        if isinstance(excinfo.value, BrokenCheck | TrunchrayError):
+        if isinstance(excinfo.value, pytest.fail.Exception | TrunchrayError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
@@ -128,4 +125,4 @@ def _matching(config: pytest.Config, pattern: str) -> list[Path]:
         inside = f"{pattern}/*.py" if (folder / pattern).is_dir() else pattern
         if found := [file for file in sorted(folder.glob(inside)) if not file.name.startswith(_SET_APART)]:
             return found
-    raise pytest.UsageError(f"--trunchray-evals: no file matches {pattern!r} in {', '.join(map(str, folders))}")
+    raise pytest.UsageError(f"{OPTION}: no file matches {pattern!r} in {', '.join(map(str, folders))}")
