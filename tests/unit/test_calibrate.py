@@ -315,7 +315,7 @@ CASE = {"input": 1, "labels": {"ready": True}}
         ({"cases": [{**CASE, "labels": {"ready": "yes"}}]}, "'ready': expected True or False, got 'yes'"),
         ({"cases": [{**CASE, "labels": {"ready": 1}}]}, "expected True or False, got 1"),
         ({"cases": [{**CASE, "labels": ["ready"]}]}, "expected a mapping of checks to labels"),
-        ({"cases": [{**CASE, "input": object()}]}, "input: object is no JSON value"),
+        ({"cases": [{**CASE, "input": object()}]}, "input: object is not a JSON value"),
         ({"cases": [{**CASE, "name": 3}]}, "name: expected a text, got 3"),
     ],
 )

@@ -101,7 +101,7 @@ def test_extra_keys_are_tolerated(extra: dict[str, Any]) -> None:
     ("reply", "said"),
     [
         ([NOUL], "no decision about 'tone', 'grade'"),
-        ([NOUL, CHOICE, SCORE, {**NOUL, "id": "more"}], "nobody asked: 'more'"),
+        ([NOUL, CHOICE, SCORE, {**NOUL, "id": "more"}], "nobody asked for: 'more'"),
         ([NOUL, NOUL, CHOICE, SCORE], "two decisions have the id 'ready'"),
         ([NOUL, CHOICE, "grade"], "not a decision with its id: 'grade'"),
         ([{"type": "noul", "noul": 1}, CHOICE, SCORE], "not a decision with its id"),
@@ -140,7 +140,7 @@ def test_the_type_must_match(question: Question, decision: dict[str, Any]) -> No
 @pytest.mark.parametrize("choice", ["Warm", "lukewarm", None, ["warm"]])
 def test_the_choice_must_be_an_option(choice: Any) -> None:
     """What is picked is one of the options, letter for letter."""
-    assert "which is no option" in refused(TONE, {**CHOICE, "choice": choice})
+    assert "which is not an option" in refused(TONE, {**CHOICE, "choice": choice})
 
 
 @pytest.mark.parametrize(

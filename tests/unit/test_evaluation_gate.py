@@ -210,16 +210,16 @@ def test_allow_may_say_nothing():
 @pytest.mark.parametrize(
     ("allow", "message"),
     [
-        ({"S": -1}, 'allow.S: -1 is no number of cases; give 0 or more, or {"miss": 1, "drop": 0} for a check'),
-        ({"S": 1.0}, "allow.S: 1.0 is no number of cases"),
-        ({"S": True}, "allow.S: True is no number of cases"),
-        ({"S": "1"}, "allow.S: '1' is no number of cases"),
-        ({"S": None}, "allow.S: None is no number of cases"),
-        ({"S": {"miss": -1}}, "allow.S.miss: -1 is no number of cases"),
-        ({"S": {"drop": 0.5}}, "allow.S.drop: 0.5 is no number of cases"),
+        ({"S": -1}, 'allow.S: -1 is not a count of cases; give 0 or more, or {"miss": 1, "drop": 0} for a check'),
+        ({"S": 1.0}, "allow.S: 1.0 is not a count of cases"),
+        ({"S": True}, "allow.S: True is not a count of cases"),
+        ({"S": "1"}, "allow.S: '1' is not a count of cases"),
+        ({"S": None}, "allow.S: None is not a count of cases"),
+        ({"S": {"miss": -1}}, "allow.S.miss: -1 is not a count of cases"),
+        ({"S": {"drop": 0.5}}, "allow.S.drop: 0.5 is not a count of cases"),
         ({"S": {"misses": 1}}, "allow.S: unknown key 'misses' — did you mean 'miss'?"),
-        ({"test": 1}, "allow: 'test' is no scorer — did you mean 'tests'?"),
-        (3, "allow: 3 is no mapping"),
+        ({"test": 1}, "allow: 'test' is not a scorer — did you mean 'tests'?"),
+        (3, "allow: 3 is not a mapping"),
     ],
 )
 def test_what_allow_may_not_say(allow: Any, message: str):

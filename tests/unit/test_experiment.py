@@ -151,9 +151,9 @@ def test_no_format_is_refused():
 @pytest.mark.parametrize(
     ("value", "why"),
     [
-        ([], "[] is no experiment"),
-        ("x", "'x' is no experiment"),
-        (None, "None is no experiment"),
+        ([], "[] is not an experiment"),
+        ("x", "'x' is not an experiment"),
+        (None, "None is not an experiment"),
         (changed(cases=[]), "cases: "),
         ({"format": 2, "name": "e"}, "cases: Field required"),
         ({"format": 2, "cases": {}}, "name: Field required"),
@@ -164,9 +164,9 @@ def test_no_format_is_refused():
         (changed(cases={"a": {"S": {"pass": True}}}), "cases.a.S.value: Field required"),
         (changed(cases={"a": {"S": {"pass": True, "value": 2}}}), "cases.a.S.value: "),
         (changed(cases={"a": {"S": {"pass": True, "value": "1"}}}), "cases.a.S.value: "),
-        (changed(cases={"a": {"S": {"pass": True, "value": float("nan")}}}), "it is no JSON: "),
+        (changed(cases={"a": {"S": {"pass": True, "value": float("nan")}}}), "it is not JSON: "),
         (changed(cases={"a": {"S": True}}), "cases.a.S: "),
-        (changed(about={"f": print}), "it is no JSON: "),
+        (changed(about={"f": print}), "it is not JSON: "),
     ],
 )
 def test_any_other_shape_is_refused(value: object, why: str):

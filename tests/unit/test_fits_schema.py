@@ -155,7 +155,7 @@ def test_a_function_is_given_the_output_as_it_is() -> None:
         (
             OBJECT,
             object(),
-            "output has no JSON form: object is no JSON value: Unable to serialize unknown type: <class 'object'>",
+            "output has no JSON form: object is not a JSON value: Unable to serialize unknown type: <class 'object'>",
         ),
         (lambda _: ["too short", "too dull"], "", "too short; too dull"),
         (lambda _: False, "", "the schema does not fit"),

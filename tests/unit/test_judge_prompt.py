@@ -89,8 +89,8 @@ def test_what_a_model_states() -> None:
         ("1", {"answer": "yes", "probabilities": {"yes": 0.2, "no": 0.8}}, "holds another answer to be likelier"),
         ("3", {"answer": "A", "probabilities": {"A": 0.1, "B": 0.2, "C": 0.7}}, "another answer to be likelier"),
         ("1", {"answer": "no"}, "its probabilities are of None"),
-        ("1", "no", "'no' is no answer with probabilities"),
-        ("4", {"answer": "no", "probabilities": {"yes": 0.2, "no": 0.8}}, "nobody asked: 4"),
+        ("1", "no", "'no' is not an answer with probabilities"),
+        ("4", {"answer": "no", "probabilities": {"yes": 0.2, "no": 0.8}}, "nobody asked for: 4"),
     ],
 )
 def test_an_answer_that_breaks_a_rule(place: str, entry: Any, said: str) -> None:

@@ -94,7 +94,7 @@ def raising(error: BaseException) -> Any:
         (lambda _: {"decisions": [{"id": "ready", "type": "noul", "noul": float("nan")}]}, "parse-error", "JSON"),
         (lambda _: {"decisions": [{"id": "ready", "type": "noul", "noul": 1.2}]}, "parse-error", "from 0 to 1"),
         (lambda _: None, "parse-error", "not None"),
-        (lambda _: object(), "parse-error", "object is no JSON value"),
+        (lambda _: object(), "parse-error", "object is not a JSON value"),
         (raising(ValueError("bad luck")), "parse-error", "ValueError: bad luck"),
         (raising(ConnectionResetError("gone")), "network", "gone"),
         (raising(TimeoutError()), "timeout", "TimeoutError"),
@@ -237,8 +237,8 @@ def test_code_checks_need_no_judge() -> None:
     [
         ("openai/gpt-4o-mini", r"write judge_model\('openai/gpt-4o-mini'\)"),
         (sync, r"write judge_model\(<function sync"),
-        (Agent(), "Agent is no judge: it has no invoke, close"),
-        (42, "int is no judge"),
+        (Agent(), "Agent is not a judge: it has no invoke, close"),
+        (42, "int is not a judge"),
     ],
 )
 def test_what_is_no_judge(judge: object, said: str) -> None:

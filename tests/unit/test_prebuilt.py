@@ -113,7 +113,7 @@ def test_runs_as_mappings() -> None:
         (trajectory_accuracy, {"input": "x", "output": "y", "steps": []}, "no steps"),
         (trajectory_accuracy, RunRecord("x", "y"), "no steps"),
         (faithfulness, RunRecord("x", object()), "the output has no JSON form"),
-        (faithfulness, {"input": "x", "output": float("nan")}, "no JSON value"),
+        (faithfulness, {"input": "x", "output": float("nan")}, "is not a JSON value"),
     ],
 )
 def test_a_run_that_lacks_a_part(judge: Any, run: Any, said: str) -> None:

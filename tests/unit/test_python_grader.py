@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from trunchray.core.case import Case
-from trunchray.core.decisions import Fallback, Thresholds
+from trunchray.core.decisions import Fallback
 from trunchray.core.record import Returned, RunRecord, StepRecord
 from trunchray.core.trial import Trace, Verdict
-from trunchray.errors import EvaluatorError, UsageError
+from trunchray.errors import EvaluatorError
 from trunchray.evaluators.judges.scripted import ScriptedJudge
 from trunchray.evaluators.python.grader import PythonGrader
 from trunchray.evaluators.python.scorer import as_scorers
@@ -238,18 +238,6 @@ async def test_a_check_that_the_program_lacks_is_an_error() -> None:
     with pytest.raises(EvaluatorError, match="the program has no check 'other'") as e:
         await grader(yes=lambda _: True).grade(case("other"), trace())
     assert e.value.type == "missing_check"
-
-
-def test_questions_without_a_judge_are_refused() -> None:
-    """By name."""
-    with pytest.raises(UsageError, match="a judge decides 'ready', but there is none"):
-        grader(None, ready="Is it?", code=lambda _: True)
-
-
-def test_bars_that_do_not_go_with_the_judges_are_refused() -> None:
-    """By name."""
-    with pytest.raises(UsageError, match="scorer 'ready': "):
-        grader(ScriptedJudge({}, thresholds=Thresholds(no=0.3)), ready={"question": "Is it?", "yes": 0.2})
 
 
 def test_the_evaluator_digest_is_of_the_digests_of_the_cases_checks() -> None:

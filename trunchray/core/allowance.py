@@ -25,17 +25,17 @@ def allowances(allow: Mapping[str, object] | None, scorers: Collection[str]) -> 
     """What is allowed of each scorer, in the order of `scorers`. A number n stands for `{"miss": n}`.
 
     Raises:
-        UsageError: a name that is no scorer's, or something else than counts of cases.
+        UsageError: a name is not a scorer's, or a value is not a count of cases; the message names it.
     """
     if allow is None:
         allow = {}
     if not isinstance(allow, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are people's scripts
         raise UsageError(
-            f'allow: {_shown(allow)} is no mapping; give for example {{"tests": {{"miss": 1, "drop": 0}}}}'
+            f'allow: {_shown(allow)} is not a mapping; give one such as {{"tests": {{"miss": 1, "drop": 0}}}}'
         )
     for name in allow:
         if name not in scorers:
-            raise UsageError(f"allow: {name!r} is no scorer{nearest(str(name), scorers)}")
+            raise UsageError(f"allow: {name!r} is not a scorer{nearest(str(name), scorers)}")
     return {name: _allowance(name, allow.get(name, 0)) for name in scorers}
 
 
@@ -51,7 +51,7 @@ def _allowance(name: str, value: object) -> Allowance:
 def _count(place: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise UsageError(
-            f'{place}: {_shown(value)} is no number of cases; give 0 or more, or {{"miss": 1, "drop": 0}} for a check'
+            f'{place}: {_shown(value)} is not a count of cases; give 0 or more, or {{"miss": 1, "drop": 0}} for a check'
         )
     return value
 

@@ -39,7 +39,7 @@ class Trouble(Frozen):
 
 
 class Row(Frozen):
-    """What one setting of a check's bars makes of its samples."""
+    """What one setting of a check's thresholds makes of its samples."""
 
     bars: dict[str, float]
     """`yes` and `no`, or `sure`: what to give the check or the judge."""
@@ -48,7 +48,7 @@ class Row(Frozen):
     unsure: int
     """Not decided."""
     disagree: int
-    """Decided otherwise, with confidence."""
+    """Decided against the label."""
 
     @property
     def coverage(self) -> float:
@@ -68,7 +68,7 @@ class CheckCalibration(Frozen):
     kind: Kind
     rows: tuple[Row, ...]
     n: int
-    """Samples: labelled cases that were decided or unsure about."""
+    """Samples: labelled cases about which the judge gave a decision, unsure or not."""
     errors: tuple[Trouble, ...] = ()
     """Labelled cases whose run failed, or about which the judge gave no decision. They count nowhere else."""
 

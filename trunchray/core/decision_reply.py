@@ -1,4 +1,4 @@
-"""Reading what a judge answers. What breaks one rule counts as no answer at all: nothing is clamped or repaired."""
+"""Reading a judge's reply, strictly: one violation makes all of it a fallback, and nothing is clamped or repaired."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _match_ids(asked: Sequence[str], found: Mapping[str, object]) -> None:
     if missing := [name for name in asked if name not in found]:
         raise ValueError(f"no decision about {', '.join(map(_cut, missing))}")
     if unknown := found.keys() - set(asked):
-        raise ValueError(f"decisions about what nobody asked: {', '.join(map(_cut, sorted(unknown)))}")
+        raise ValueError(f"decisions that nobody asked for: {', '.join(map(_cut, sorted(unknown)))}")
 
 
 def _read_decision(question: Question, raw: Mapping[str, Any]) -> Decision:
@@ -125,7 +125,7 @@ def _read_choice(question: Question, raw: Mapping[str, Any]) -> Decision:
     _number(raw, "confidence", 1)
     picked = raw.get("choice")
     if not isinstance(picked, str) or picked not in question.answers:
-        raise ValueError(f"choice is {_cut(picked)}, which is no option")
+        raise ValueError(f"choice is {_cut(picked)}, which is not an option")
     return Decision(question.id, _distribution(raw, list(question.answers)), picked)
 
 

@@ -28,7 +28,7 @@ FEWEST_LEVELS, MOST_LEVELS = 2, 10
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question. `answers` is all that can be answered, each with what it means or None.
+    """One question. `answers` are all that are allowed, each with its description or None.
 
     boolean: yes and no. choice: the options. score: the levels by name, lowest first.
     """
@@ -84,17 +84,17 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """No decision at all, and why."""
+    """Why there is no decision."""
 
     reason: FallbackReason
     detail: str | None = None
     """For people; without credentials."""
     http_status: int | None = None
-    """What an HTTP endpoint answered, where that is the reason."""
+    """The HTTP status, where that is the reason."""
     backend: str | None = None
     """Who was asked: a host or a model; None when nobody was."""
     latency_ms: float | None = field(default=None, compare=False)
-    """Milliseconds until it was clear, with all retries; None where nobody measured."""
+    """Milliseconds that asking took, retries included; None where it was not measured."""
 
     def to_json(self) -> dict[str, JsonValue]:
         """`{fallback: true, reason, latencyMs?, backendAttempted?, httpStatus?, detail?}`."""
@@ -135,7 +135,7 @@ class Thresholds:
         """Those given, as a mapping with any of `yes`, `no` and `sure`; the others keep their defaults.
 
         Raises:
-            UsageError: it is none, or names another.
+            UsageError: it is not a mapping, or has another key, or a value out of range.
         """
         if given is None or isinstance(given, cls):
             return given or cls()
@@ -151,7 +151,7 @@ def check_questions(questions: Sequence[Question]) -> None:
     """Refuse what no judge can be asked.
 
     Raises:
-        UsageError: an id stands there twice or is empty, a question has no instructions, a choice has none or more
+        UsageError: an id is empty or used twice, a question has no instructions, a choice has none or more
             than 255 options, or a score less than 2 or more than 10 levels.
     """
     seen: set[str] = set()

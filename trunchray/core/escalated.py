@@ -1,4 +1,4 @@
-"""What a check makes of the answer of whoever is asked again where the judge is unsure."""
+"""What a check makes of the second answer, where the judge was unsure and an agent was asked again."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ QUOTES = ('""', "''", "``", "“”", "‘’", "«»")
 
 
 def answered(rule: Rule, first: CheckResult, reply: str) -> CheckResult:
-    """The verdict of another's reply to the question, about which the judge's `first` verdict was unsure.
+    """The verdict from an agent's reply, in place of the judge's `first` one, which was unsure.
 
-    The judge's probabilities stay. A reply that is not exactly one of the answers fails.
+    The judge's probabilities are kept. A reply that is not exactly one of the answers fails.
     """
     answer = matching_answer(reply, rule.answers)
     if answer is None:
@@ -29,15 +29,15 @@ def answered(rule: Rule, first: CheckResult, reply: str) -> CheckResult:
 
 
 def unanswered(first: CheckResult, reason: str) -> CheckResult:
-    """The verdict when nobody else's answer came of it. Only the judge's probabilities stay."""
+    """The verdict when the agent gave no answer: a failure that keeps the judge's probabilities."""
     found = {"passed": False, "value": 0.0, "explanation": f"escalation: {reason}", "escalated": True}
     return first.model_copy(update=found)
 
 
 def matching_answer(reply: str, answers: Iterable[str]) -> str | None:
-    """The one answer that a reply is: in any case, with blanks, one pair of quotes or one full stop around it.
+    """The answer that a reply is, ignoring case and blanks, one pair of quotes and one full stop around it.
 
-    Never looks inside of prose. None when it is none of the answers, or could be several.
+    Never looks inside prose. None when it is not an answer, or could be several.
     """
     normal = [(answer, _normal(answer)) for answer in answers]
     said = _normal(reply)

@@ -21,7 +21,7 @@ FORMAT = 2
 
 
 class _Tolerant(Frozen):
-    """What others have added to a file is passed over; numbers that JSON cannot carry are refused."""
+    """Ignores keys that it does not know; refuses numbers that JSON cannot carry."""
 
     model_config = ConfigDict(
         extra="ignore", allow_inf_nan=False, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
@@ -71,7 +71,7 @@ class Experiment(_Tolerant):
             UsageError: it is of another format, or not of the shape of this one.
         """
         if not isinstance(value, Mapping):
-            raise UsageError(f"{where}: {excerpt(repr(value), 60)} is no experiment; {_REMEDY}")
+            raise UsageError(f"{where}: {excerpt(repr(value), 60)} is not an experiment; {_REMEDY}")
         found: Any = value.get("format")
         if isinstance(found, bool) or found != FORMAT:
             said = f"it has format {excerpt(repr(found), 60)}" if "format" in value else "it names no format"
@@ -81,10 +81,10 @@ class Experiment(_Tolerant):
         except ValidationError as e:
             raise UsageError(f"{where}: {first_problem(e)}; {_REMEDY}") from e
         except (TypeError, ValueError, RecursionError) as e:
-            raise UsageError(f"{where}: it is no JSON: {e}; {_REMEDY}") from e
+            raise UsageError(f"{where}: it is not JSON: {e}; {_REMEDY}") from e
 
     def passed(self, case: str, scorer: str) -> bool | None:
-        """Whether the case passed the check; None when that is not known of it."""
+        """Whether the case passed the check; None when it has no such case or check."""
         record = self.cases.get(case, {}).get(scorer)
         return record.passed if record else None
 

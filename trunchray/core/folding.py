@@ -10,7 +10,7 @@ from trunchray.core.decisions import Method
 
 
 def fold(attempts: Sequence[Mapping[str, CheckResult]]) -> dict[str, CheckResult]:
-    """What each check says of all attempts together, which is the mean; it passes when it passes every attempt.
+    """Each check over all attempts: its mean value; it passes when it passes every attempt.
 
     Checks come in the order in which the attempts first name them. One that an attempt lacks has failed that attempt.
     """
@@ -47,7 +47,7 @@ def _explanation(results: Sequence[CheckResult]) -> str | None:
 
 
 def _probabilities(found: Sequence[Mapping[str, float]]) -> dict[str, float] | None:
-    """The mean of each answer's; of attempts without any, none is asked for."""
+    """The mean for each answer, over the attempts that have probabilities; None when no attempt has."""
     answers = dict.fromkeys(answer for each in found for answer in each)
     return {answer: _mean([each.get(answer, 0.0) for each in found]) for answer in answers} if found else None
 

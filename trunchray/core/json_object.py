@@ -1,4 +1,4 @@
-"""A JSON object in what a model, or a step of a workflow, says: that object and nothing beside it."""
+"""The JSON object that a model, or a step of a workflow, replies with."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
 
 
 def read_object(text: str) -> dict[str, JsonValue]:
-    """The object that the text is, be it inside one Markdown fence (``` or ```json) and with blanks around it.
+    """The object that the text is, with or without blanks and one Markdown fence (``` or ```json) around it.
 
-    Nothing is looked for inside of prose: what comes with other words is refused, because which of them counts would
-    be a guess.
+    An object among other words is refused: which part of them counts would be a guess.
 
     Raises:
         ValueError: as `parse_object`.
@@ -50,13 +49,13 @@ def _cut(text: str) -> str:
 
 
 def _refused(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no JSON number")
+    raise ValueError(f"{constant} is not a JSON number")
 
 
 def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:
-            raise ValueError(f"the key {key!r} stands there twice")
+            raise ValueError(f"it has the key {key!r} twice")
         found[key] = value
     return found

@@ -20,7 +20,7 @@ def plain(value: object) -> JsonValue:
         found: JsonValue = to_jsonable_python(value, inf_nan_mode="constants")
         json.dumps(found, allow_nan=False)
     except Exception as e:  # whatever a property of somebody else's object raises
-        raise ValueError(f"{type(value).__name__} is no JSON value: {e}") from e
+        raise ValueError(f"{type(value).__name__} is not a JSON value: {e}") from e
     return found
 
 
@@ -36,7 +36,7 @@ def printed(value: object) -> str:
     """What Python prints of a value, whatever its author did."""
     try:
         return repr(value)
-    except Exception as e:
+    except BaseException as e:
         return f"<{type(value).__name__} that cannot be printed: {type(e).__name__}>"
 
 

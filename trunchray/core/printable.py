@@ -1,4 +1,4 @@
-"""Anybody's text where it could move a cursor."""
+"""Text from outside, made safe to print on a terminal."""
 
 from __future__ import annotations
 

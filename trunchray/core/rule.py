@@ -18,8 +18,8 @@ TIE = 1e-9
 class Rule:
     """What a check makes of each answer to its question.
 
-    `answers` are as in `Question`; for each of them `worth` has the check's value, from 0 to 1. `passing` are those
-    that pass. `bars` has any of `yes`, `no` and `sure` where the check has its own in place of the judge's.
+    `answers` are as in `Question`; `worth` has the check's value for each of them, from 0 to 1; `passing` are those
+    that pass. `bars` holds the check's own thresholds, any of `yes`, `no` and `sure`; the rest are the judge's.
     """
 
     type: QuestionType
@@ -32,12 +32,12 @@ class Rule:
         """The bars in force where a judge has `usual`.
 
         Raises:
-            UsageError: the two together are none: `no` is above `yes`.
+            UsageError: together with the check's own, `no` is above `yes`.
         """
         return replace(usual, **self.bars)
 
     def to_json(self) -> JsonValue:
-        """All of it; answers are listed, because of some the order counts."""
+        """All of it. Answers are a list, as the order of levels matters."""
         answers: list[JsonValue] = [[name, meaning, self.worth[name]] for name, meaning in self.answers.items()]
         passing: list[JsonValue] = [*sorted(self.passing)]
         return {"type": self.type, "answers": answers, "passing": passing, "bars": {**self.bars}}
@@ -56,16 +56,16 @@ class Judged:
     picked: str | None = None
     """The answer that the decision comes to; None when it is unsure between yes and no, or contradicts itself."""
     unsure: bool = False
-    """The decision is within the bars, so that somebody else may be asked."""
+    """The decision lies between the thresholds, so `escalate` may be asked."""
 
 
 def judged(rule: Rule, decision: Decision, usual: Thresholds) -> Judged:
     """The verdict of a decision about the rule's question, where the judge's bars are `usual`.
 
-    The value is what the answer is worth, whether or not it is sure enough: of yes and no the probability of yes.
+    The value is what the likeliest answer is worth, however unsure; for a yes/no question, the probability of yes.
 
     Raises:
-        UsageError: the check's own bars and the judge's do not go together.
+        UsageError: with the check's own thresholds and the judge's, `no` is above `yes`.
     """
     bars = rule.thresholds(usual)
     return _of_yes_no(decision, bars) if rule.type == "boolean" else _of_pick(rule, decision, bars.sure)
@@ -96,10 +96,10 @@ def _of_pick(rule: Rule, decision: Decision, sure: float) -> Judged:
 
 
 def likeliest(decision: Decision) -> tuple[str | None, str]:
-    """The answer that is picked, and the likeliest, of equally likely ones the first.
+    """The answer that is picked, and the likeliest one (the first of several equally likely).
 
-    They are the same, but that a tie is decided by the judge's own choice. That is None when it is likelier to be
-    wrong: a decision that contradicts itself picks nothing.
+    The two differ only where the judge names its own choice: that breaks a tie, and where it is not the likeliest, the
+    decision contradicts itself and the pick is None.
     """
     found = decision.probabilities
     top = max(found, key=lambda answer: found[answer])

@@ -58,7 +58,7 @@ class ScorerReport(Frozen):
 
 
 def scorer_report(scorer: str, marked: Sequence[Marked], allowed: Allowance, before: Experiment | None) -> ScorerReport:
-    """Count and judge. Every limit is looked at, whatever the others say."""
+    """Count, and compare with every limit, whether or not another one is broken."""
     failed = tuple(each.case for each in marked if not each.result.passed)
     dropped = tuple(case for case in failed if before and before.passed(case, scorer))
     musts = tuple(each.case for each in marked if each.must and not each.result.passed)

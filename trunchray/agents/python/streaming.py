@@ -56,7 +56,7 @@ def _listener(stream: object, take: Take) -> _AsyncListener | _ThreadListener:
         return _AsyncListener(stream, take)
     if isinstance(stream, Iterable) and not isinstance(stream, str | bytes | Mapping):
         return _ThreadListener(stream, take)
-    raise RunFailed(f"stream() returned {type(stream).__name__}, which is no iterable of events")
+    raise RunFailed(f"stream() returned {type(stream).__name__}, which is not an iterable of events")
 
 
 class _AsyncListener:

@@ -55,7 +55,7 @@ def invoking(judge: object, needs: Sequence[str]) -> Judge | None:
     """The judge that decides the checks named `needs`; None when there are none of them.
 
     Raises:
-        UsageError: there are some, and nobody who could be asked; or what was given is no judge at all.
+        UsageError: there are some, and nobody who could be asked; or what was given is not a judge at all.
     """
     if judge is not None and not isinstance(judge, Bars) and (problem := _problem(judge)):
         raise UsageError(f"judge: {problem}")
@@ -87,7 +87,6 @@ def _problem(judge: object) -> str | None:
     if not missing and callable(getattr(judge, "invoke", None)):
         return None
     if callable(judge) or isinstance(judge, str | Mapping):
-        return f"{type(judge).__name__} is no judge by itself; write judge_model({judge!r:.60})"
-    return (
-        f"{type(judge).__name__} is no judge: it has no {', '.join(missing) or 'invoke that can be called'}; {_ADVICE}"
-    )
+        return f"{type(judge).__name__} is not a judge by itself; write judge_model({judge!r:.60})"
+    lacks = ", ".join(missing) or "invoke that can be called"
+    return f"{type(judge).__name__} is not a judge: it has no {lacks}; {_ADVICE}"

@@ -26,7 +26,7 @@ def read_labelled(questions: Sequence[Question], reply: ModelReply) -> tuple[Dec
     try:
         said = read_object(reply.text)
         if unknown := sorted(said.keys() - set(numbers)):
-            raise ValueError(f"answers to what nobody asked: {', '.join(unknown)}")
+            raise ValueError(f"answers that nobody asked for: {', '.join(unknown)}")
         answers = [_answer(question, said.get(number)) for number, question in zip(numbers, questions, strict=True)]
         in_order = list(said) == numbers  # tokens are found by their place
         by_token = token_probabilities(reply, [list(labels(each)) for each in questions]) if in_order else None
@@ -50,7 +50,7 @@ class _Answer(NamedTuple):
 
 def _answer(question: Question, entry: object) -> _Answer:
     if not isinstance(entry, Mapping):
-        raise ValueError(f"question {question.id!r}: {entry!r:.100} is no answer with probabilities")
+        raise ValueError(f"question {question.id!r}: {entry!r:.100} is not an answer with probabilities")
     label, named = entry.get("answer"), labels(question)
     if not isinstance(label, str) or label not in named:
         raise ValueError(f"question {question.id!r}: its answer is {label!r:.100}, not one of {', '.join(named)}")

@@ -14,27 +14,22 @@ from trunchray.core.checks import Python
 from trunchray.core.digest import digest
 from trunchray.core.record import Returned, RunRecord
 from trunchray.core.trial import Trace, Verdict
-from trunchray.errors import EvaluatorError, UsageError
+from trunchray.errors import EvaluatorError
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.code_check import run_check
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
 from trunchray.evaluators.python.judging import judge_checks
-from trunchray.evaluators.python.scorer import CodeScorer, Scorer, check_thresholds, needs_judge
+from trunchray.evaluators.python.scorer import CodeScorer, Scorer
 from trunchray.evaluators.python.showing import clean
 
 
 class PythonGrader:
-    """Grades the cases of one evaluation. `timeout` bounds each check, in seconds.
+    """Grades the cases of one evaluation, whose spec has been checked: scorers with questions come with a judge.
 
-    Raises:
-        UsageError: there are questions and no judge, or a check's bars do not go with the judge's.
+    `timeout` bounds each check, in seconds.
     """
 
     def __init__(self, scorers: Mapping[str, Scorer], judge: Judge | None, *, timeout: float) -> None:
-        if judge is not None:
-            check_thresholds(scorers, judge.thresholds)
-        elif asked := needs_judge(scorers):
-            raise UsageError(f"a judge decides {', '.join(map(repr, asked))}, but there is none")
         self._scorers, self._judge, self._timeout = scorers, judge, timeout
 
     async def grade(self, case: Case, trace: Trace) -> Verdict:
@@ -44,7 +39,7 @@ class PythonGrader:
         as "text", as "json", or as what Python prints ("repr").
 
         Raises:
-            EvaluatorError: the trace is none of a task just run, or the program lacks a check of the case.
+            EvaluatorError: the trace is not of a task that just ran, or the program lacks a check of the case.
         """
         returned = trace.returned
         if returned is None:

@@ -32,7 +32,7 @@ class GivenCase(Frozen):
         """The case in a row whose keys are known; `own` is what a subclass adds.
 
         Raises:
-            UsageError: the name is no text, or the input or the expected output is no JSON value.
+            UsageError: the name is no text, or the input or the expected output is not a JSON value.
         """
         given = _json(f"{place}: input", row["input"])
         expected = (_json(f"{place}: expectedOutput", row["expectedOutput"]),) if "expectedOutput" in row else ()
@@ -50,7 +50,7 @@ def checked_row(place: str, row: object, *, also: tuple[str, ...], needs: tuple[
     """The row, which has every key that it needs, and none but those of a case and those that it may have `also`.
 
     Raises:
-        UsageError: it is no mapping, or its keys are others.
+        UsageError: it is not a mapping, or its keys are others.
     """
     if not isinstance(row, Mapping):
         raise UsageError(
