@@ -9,7 +9,7 @@ import pytest
 
 from support.evaluations import concluded, experiment
 from trunchray.errors import StoreError, UsageError
-from trunchray.frontends.evaluation.experiment_file import check_place, read_experiment, write_experiment
+from trunchray.frontends.evaluation.experiment_file import read_experiment, save_place, write_experiment
 
 SAVED = experiment({"a": "p", "b": "f"})
 
@@ -70,17 +70,17 @@ def test_an_experiment_is_compared_with_as_it_is():
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("", "it is no JSON: Expecting value"),
-        ("{", "it is no JSON: Expecting property name"),
-        ("[" * 100_000, "it is no JSON: "),
-        ("\xff", "it is no JSON: "),
-        ("null", "None is no experiment"),
-        ("[]", "[] is no experiment"),
+        ("", "it is not JSON: Expecting value"),
+        ("{", "it is not JSON: Expecting property name"),
+        ("[" * 100_000, "it is not JSON: "),
+        ("\xff", "it is not JSON: "),
+        ("null", "None is not an experiment"),
+        ("[]", "[] is not an experiment"),
         ('{"format": 1, "name": "e", "cases": {}}', "it has format 1, and only format 2 can be read"),
         ('{"name": "e", "cases": {}}', "it names no format"),
-        ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": NaN}}}}', "it is no JSON: "),
-        ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": 1e999}}}}', "it is no JSON: "),
-        ('{"format": 2, "name": "e", "cases": {"a": {}, "a": {}}}', "it is no JSON: the key 'a' stands in it twice"),
+        ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": NaN}}}}', "it is not JSON: "),
+        ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": 1e999}}}}', "it is not JSON: "),
+        ('{"format": 2, "name": "e", "cases": {"a": {}, "a": {}}}', "it is not JSON: the key 'a' occurs twice"),
         ('{"format": 2, "name": "e", "cases": {"a": {"S": {}}}}', "cases.a.S.pass: Field required"),
     ],
 )
@@ -97,8 +97,8 @@ def test_an_experiment_of_another_evaluation_is_refused(tmp_path: Path):
     """Their cases have nothing to do with each other."""
     path = tmp_path / "e.json"
     write_experiment(str(path), SAVED)
-    assert refusal(path, "other").startswith(f"compare {str(path)!r}: it is of the evaluation 'e', not of 'other'; ")
-    assert refusal(SAVED, "other").startswith("compare: it is of the evaluation 'e', not of 'other'; ")
+    assert refusal(path, "other").startswith(f"compare {str(path)!r}: it belongs to 'e', not to 'other'; ")
+    assert refusal(SAVED, "other").startswith("compare: it belongs to 'e', not to 'other'; ")
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path):
@@ -111,8 +111,8 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path):
 @pytest.mark.parametrize(
     ("compare", "why"),
     [
-        (3, "compare: 3 is no experiment; give a file, or the `.experiment` of a report"),
-        (b"e.json", "compare: b'e.json' is no experiment"),
+        (3, "compare: 3 is not an experiment; give a file, or a report's `.experiment`"),
+        (b"e.json", "compare: b'e.json' is not an experiment"),
         ({"cases": {}}, "compare: it names no format"),
         ("", "compare: cannot open ''"),
         ("evals/", "compare: cannot open 'evals/': it names no file in a folder"),
@@ -128,14 +128,14 @@ def test_what_names_no_experiment_is_refused(compare: object, why: str):
 
 def test_a_report_is_no_experiment():
     """But it has one."""
-    assert "give a file, or the `.experiment` of a report" in refusal(concluded({"a": "p"}))
+    assert "give a file, or a report's `.experiment`" in refusal(concluded({"a": "p"}))
 
 
 @pytest.mark.parametrize(
     ("save", "why"),
     [
-        (3, "save: 3 is no file; give a path or a URI such as s3://bucket/e.json"),
-        (b"x", "save: b'x' is no file"),
+        (3, "save: 3 is not a file; give a path or a URI such as s3://bucket/e.json"),
+        (b"x", "save: b'x' is not a file"),
         ("", "save: cannot open ''"),
         ("evals/", "save: cannot open 'evals/': it names no file in a folder"),
         ("s3://bucket", "save: cannot open 's3://bucket': it names no file in a folder"),
@@ -145,21 +145,21 @@ def test_a_report_is_no_experiment():
 def test_what_can_be_no_file_is_refused_before_anything_runs(save: object, why: str):
     """Results that are paid for must not be lost over a typing error."""
     with pytest.raises(UsageError) as refused:
-        check_place(save)
+        save_place(save)
     assert str(refused.value).startswith(why)
 
 
 def test_a_folder_is_refused_as_the_file_to_save(tmp_path: Path):
     """It would be found out after the run."""
     with pytest.raises(UsageError, match="is a folder; name a file in it"):
-        check_place(tmp_path)
+        save_place(tmp_path)
 
 
 def test_any_other_place_will_do(place: str):
-    """Folders need not be there yet."""
-    check_place(f"{place}/new/e.json")
-    check_place(Path("e.json"))
-    check_place("s3://bucket/e.json")
+    """Folders need not be there yet; a path means the same file when the process has gone elsewhere by then."""
+    save_place(f"{place}/new/e.json")
+    assert save_place(Path("e.json")) == str(Path.cwd() / "e.json")
+    assert save_place("s3://bucket/e.json") == "s3://bucket/e.json"
 
 
 def test_a_file_that_cannot_be_written_is_an_error_of_the_store(tmp_path: Path):

@@ -165,3 +165,23 @@ def test_objects_that_hold_each_other_are_told_once() -> None:
     b = Holder(a)
     a.other = b
     assert len(code_digest(a)) == 64
+
+
+class Unreadable:
+    """Raises for whatever is asked of it."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_what_cannot_be_looked_into_is_told_by_its_class() -> None:
+    """Neither depth nor size nor an object's own errors keep a function from being told."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    held = [deep, 10**5000, Unreadable(), "plain"]
+
+    def closing_over(value: object) -> Callable[[], object]:
+        return lambda: value
+
+    assert len({code_digest(closing_over(value)) for value in held}) == len(held)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -157,9 +158,17 @@ async def test_a_generator_is_refused(function: Callable[..., Any]) -> None:
     assert "is a generator" in await _refuses(function)
 
 
-@pytest.mark.parametrize("function", [lambda text: _parts(text[:]), lambda text: _late_parts(text[:])])
-async def test_a_run_that_returns_a_generator_has_failed(function: Callable[..., Any]) -> None:
-    """What yields parts is no output either when that shows only as it runs."""
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda text: _parts(text[:]),
+        lambda text: _late_parts(text[:]),
+        lambda text: map(str.upper, text),
+        lambda _: itertools.count(),
+    ],
+)
+async def test_a_run_that_returns_an_iterator_has_failed(function: Callable[..., Any]) -> None:
+    """What yields parts is no output either, as whoever reads it first leaves nothing for others."""
     assert "a task returns one output" in ((await run(function)).error or "")
 
 

@@ -21,6 +21,9 @@ from trunchray.core.digest import digest
 Seen = frozenset[int]
 """What is being told of right now, by `id`: a function may close over itself."""
 
+DEEPEST = 100
+"""Things within things beyond which only the class is told."""
+
 
 def code_digest(value: object) -> str:
     """64 hex digits of what a callable is: the same as long as its code and what it holds are."""
@@ -42,7 +45,15 @@ def _is_instance(value: object) -> bool:
 def _told(value: object, seen: Seen) -> JsonValue:
     if id(value) in seen:
         return "itself"
-    inside = seen | {id(value)}
+    if len(seen) >= DEEPEST:
+        return _named(value)
+    try:
+        return _whole(value, seen | {id(value)})
+    except Exception:  # whatever an object of somebody else's raises when it is looked at
+        return _named(value)
+
+
+def _whole(value: object, inside: Seen) -> JsonValue:
     match value:
         case None | bool() | int() | float() | complex() | str() | bytes() if not isinstance(value, Enum):
             return repr(value)
@@ -114,7 +125,12 @@ def _instance(value: object, seen: Seen) -> JsonValue:
         case _ if is_dataclass(value):
             return [_class(type(value)), [[f.name, _told(getattr(value, f.name), seen)] for f in fields(value)]]
         case _:
-            return f"{type(value).__module__}.{type(value).__qualname__}"
+            return _named(value)
+
+
+def _named(value: object) -> str:
+    """By its class alone."""
+    return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _source(code: CodeType | type) -> str | None:

@@ -291,6 +291,42 @@ def test_an_event_loop_that_runs_already(out: str):
     assert asyncio.run(main()).passed
 
 
+async def test_in_a_running_event_loop_it_has_to_be_awaited(out: str):
+    """The loop would stand still; inside of a task of an evaluation that runs on it, for ever."""
+    with pytest.raises(UsageError, match="write `await aevaluate"):
+        evaluate(name="blocks", task=upper, data=CASES, out=out, quiet=True)
+
+    async def nested(text: str) -> str:
+        return str(evaluate(name="inside", task=upper, data=CASES, out=out, quiet=True).passed)
+
+    with pytest.raises(EvalFailure) as failed:
+        await aevaluate(name="outside", task=nested, data=CASES[:1], out=out, quiet=True)
+    assert "write `await aevaluate" in failed.value.report.cases[0].error
+
+
+async def test_many_at_the_same_time_on_one_event_loop(out: str):
+    """More than there are threads that Python lends to a loop."""
+    calls = [
+        aevaluate(name="many", task=upper, data=CASES[:1], about={"number": number}, out=out, quiet=True)
+        for number in range(40)
+    ]
+    assert all(report.passed for report in await asyncio.gather(*calls))
+
+
+def test_a_task_that_goes_elsewhere_takes_no_file_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Relative paths are from where the call was made."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+
+    def leaves(text: str) -> str:
+        os.chdir(tmp_path / "elsewhere")
+        return text.upper()
+
+    evaluate(name="leaves", task=leaves, data=CASES, save="e.json", quiet=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["e.json", "elsewhere", "runs"]
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_cancelled_call_goes_on_where_it_was(out: str, log: Log):
     """What was finished is not run again."""
 
@@ -386,6 +422,7 @@ def test_what_cannot_be_sent_to_workers(ray_here: None, out: str):
         ({"save": "/"}, "save"),
         ({"name": ""}, "name: expected a text"),
         ({"about": [1]}, "about: expected a mapping"),
+        ({"about": {"seed": 2**60}}, "about: "),
         ({"pool": "moon"}, "pool"),
     ],
 )

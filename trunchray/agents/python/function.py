@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,9 +41,9 @@ class Function:
         """What it returns.
 
         Raises:
-            RunFailed: it returned a generator. Besides, what it raises.
+            RunFailed: it returned an iterator. Besides, what it raises.
         """
         found = await self.callee.call(value, signal=signal)
-        if inspect.isgenerator(found) or inspect.isasyncgen(found):
+        if isinstance(found, Iterator | AsyncIterator):  # who reads it leaves nothing for others, and may not end
             raise RunFailed(f"returned a {type(found).__name__}: a task returns one output, not a stream of parts")
         return found

@@ -13,12 +13,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from os import PathLike
 from typing import Any, ParamSpec, TypeVar
 
+from trunchray.adapters.calling import in_thread
 from trunchray.core.evaluation import EvaluationReport, failure
 from trunchray.engine.seating import PoolName
+from trunchray.errors import UsageError
 from trunchray.frontends.evaluation.dataset import Data
 from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
 from trunchray.frontends.evaluation.job import Job
@@ -83,6 +85,8 @@ def evaluate(
         StoreError: the store refused or lost something; finished work is kept.
         Interrupted: not all cases could be run; the same call continues.
     """
+    if _loop_runs():
+        raise UsageError("evaluate: an event loop is running already; write `await aevaluate(…)`")
     spec = read_spec(
         name=name,
         task=task,
@@ -100,8 +104,8 @@ def evaluate(
     caller = _caller.get() or _Caller()
     job = Job(spec, (*spec.task.authored, *(scorers or {}).values()), pool=pool, address=address, out=out, quiet=quiet)
     report = job.run(caller.loop, caller.stop)
-    if save is not None:
-        write_experiment(save, report.experiment)
+    if spec.save is not None:
+        write_experiment(spec.save, report.experiment)
     missing = "" if spec.compare else _no_baseline(compare)
     if quiet:  # which hides the summary, but not that nothing was compared
         sys.stderr.write(missing)
@@ -110,6 +114,15 @@ def evaluate(
     if not report.passed:
         raise failure(report)
     return report
+
+
+def _loop_runs() -> bool:
+    """Whether an event loop is running in this thread, which would stand still."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 def _tell(*texts: str) -> None:
@@ -131,7 +144,7 @@ def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
         caller = _Caller(asyncio.get_running_loop())
         token = _caller.set(caller)
         try:
-            work = asyncio.ensure_future(asyncio.to_thread(call, *args, **kwargs))
+            work = asyncio.ensure_future(in_thread(partial(call, *args, **kwargs)))
         finally:
             _caller.reset(token)
         try:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from trunchray.adapters.location import opened
+from trunchray.adapters.location import absolute, opened
 from trunchray.adapters.store import Store
 from trunchray.core.excerpt import excerpt
 from trunchray.core.experiment import Experiment
@@ -21,30 +21,35 @@ def read_experiment(compare: Comparable | None, *, name: str) -> Experiment | No
     """What an evaluation of that name is compared with; None when it says nothing, or names a file that is not there.
 
     Raises:
-        UsageError: it cannot be read, is no experiment of format 2, or is one of another evaluation.
+        UsageError: it cannot be read, is not an experiment of format 2, or is one of another evaluation.
     """
     if compare is None:
         return None
     where, found = _experiment(compare)
     if found is not None and found.name != name:
         raise UsageError(
-            f"{where}: it is of the evaluation {excerpt(found.name, 80)!r}, not of {excerpt(name, 80)!r}; compare with "
+            f"{where}: it belongs to {excerpt(found.name, 80)!r}, not to {excerpt(name, 80)!r}; compare with "
             "an experiment of the same name, or leave `compare` out"
         )
     return found
 
 
-def check_place(save: object) -> None:
-    """Make sure, before anything is paid for, that an experiment can be written to such a place at all.
+def save_place(save: object) -> str:
+    """The place where an experiment is to be written, wherever the process is by then.
+
+    Before anything is paid for it is made sure that it can be written to such a place at all.
 
     Raises:
-        UsageError: it is no path and no URI, or names no file, or there is no such kind of store.
+        UsageError: it is neither a path nor a URI, names no file, or there is no such kind of store.
     """
     if not isinstance(save, str | os.PathLike) or not isinstance(location := os.fspath(save), str):
-        raise UsageError(f"save: {excerpt(repr(save), 60)} is no file; give a path or a URI such as s3://bucket/e.json")
+        raise UsageError(
+            f"save: {excerpt(repr(save), 60)} is not a file; give a path or a URI such as s3://bucket/e.json"
+        )
     store, name = _opened("save", location)
     if store.folder is not None and (store.folder / name).is_dir():
         raise UsageError(f"save: {location!r} is a folder; name a file in it")
+    return absolute(location)
 
 
 def write_experiment(save: str | os.PathLike[str], experiment: Experiment) -> None:
@@ -70,7 +75,7 @@ def _experiment(compare: Comparable) -> tuple[str, Experiment | None]:
             return where, _read(location, where)
         case _:
             raise UsageError(
-                f"compare: {excerpt(repr(compare), 60)} is no experiment; give a file, or the `.experiment` of a report"
+                f"compare: {excerpt(repr(compare), 60)} is not an experiment; give a file, or a report's `.experiment`"
             )
 
 
@@ -85,7 +90,7 @@ def _read(location: str, where: str) -> Experiment | None:
     try:
         return Experiment.parse(json.loads(content, object_pairs_hook=_unique), where)
     except (ValueError, RecursionError) as e:
-        raise UsageError(f"{where}: it is no JSON: {e}; mend it, or leave `compare` out") from e
+        raise UsageError(f"{where}: it is not JSON: {e}; mend it, or leave `compare` out") from e
 
 
 def _opened(key: str, location: str) -> tuple[Store, str]:
@@ -101,5 +106,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {excerpt(twice, 80)!r} stands in it twice")
+        raise ValueError(f"the key {excerpt(twice, 80)!r} occurs twice")
     return found

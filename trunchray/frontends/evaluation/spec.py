@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from trunchray.agents.python.task import Task, as_task
 from trunchray.core.allowance import Allowance, allowances
 from trunchray.core.decisions import Thresholds
+from trunchray.core.digest import canonical
 from trunchray.core.experiment import Experiment
 from trunchray.core.plain import plain
 from trunchray.errors import UsageError
@@ -21,7 +22,7 @@ from trunchray.evaluators.judges.bars import invoking
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.scorer import Scorer, as_scorers, check_thresholds, needs_judge
 from trunchray.frontends.evaluation.dataset import Data, DataCase, read_dataset
-from trunchray.frontends.evaluation.experiment_file import Comparable, check_place, read_experiment
+from trunchray.frontends.evaluation.experiment_file import Comparable, read_experiment, save_place
 
 MAX_REPEATS, MAX_CONCURRENCY = 1_000, 100_000
 
@@ -39,7 +40,7 @@ class Spec:
     scorers: Mapping[str, Scorer]
     allow: Mapping[str, Allowance]
     compare: Experiment | None
-    save: str | PathLike[str] | None
+    save: str | None
     about: dict[str, JsonValue] | None
     judge: Judge | None
     repeats: int
@@ -67,10 +68,9 @@ def read_spec(
     Raises:
         UsageError: the evaluation cannot be run as asked.
     """
-    if not name or not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - people write all sorts
+    if not name or not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
         raise UsageError(f"name: expected a text, got {name!r}")
-    if save is not None:
-        check_place(save)
+    place = None if save is None else save_place(save)
     found = as_scorers(scorers)
     decides = invoking(judge, needs_judge(found))
     check_thresholds(found, decides.thresholds if decides else Thresholds())
@@ -83,7 +83,7 @@ def read_spec(
         scorers=found,
         allow=allowances(allow, found),
         compare=read_experiment(compare, name=name),
-        save=save,
+        save=place,
         about=_about(about),
         judge=decides,
         repeats=count("repeats", repeats, MAX_REPEATS),
@@ -96,7 +96,7 @@ def seconds(timeout: str | float) -> float:
     """A duration: "500ms", "60s", "2m" or a number of milliseconds.
 
     Raises:
-        UsageError: it is none, or not above zero.
+        UsageError: it is not a duration above zero.
     """
     found = math.nan
     if isinstance(timeout, str):
@@ -114,6 +114,7 @@ def _about(about: Mapping[str, object] | None) -> dict[str, JsonValue] | None:
         return None
     try:
         found: Any = plain(about)
+        canonical(found)  # it is part of what tells one evaluation from another
     except ValueError as e:
         raise UsageError(f"about: {e}") from e
     if not isinstance(found, dict):
@@ -122,10 +123,10 @@ def _about(about: Mapping[str, object] | None) -> dict[str, JsonValue] | None:
 
 
 def count(what: str, value: object, most: int) -> int:
-    """A whole number from 1 to `most`; `what` is what it is called.
+    """The value, if it is a whole number from 1 to `most`; `what` names it in the message.
 
     Raises:
-        UsageError: it is none.
+        UsageError: it is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
         raise UsageError(f"{what}: expected a whole number from 1 to {most:,}, got {value!r}")
