@@ -1,7 +1,7 @@
 """Distributed, resumable, reproducible LLM evaluation on Ray.
 
-The command line is the way in for benchmarks: `trunchray --help`. Python programs call `evaluate`. The names below are
-what a program may rely on; all but the errors are loaded when they are first used.
+For benchmarks there is the command line, `trunchray --help`; Python programs call `evaluate`. Programs may rely on the
+names below; all but the errors are loaded when they are first used.
 """
 
 from importlib import import_module
@@ -70,9 +70,9 @@ _LAZY = {
     "frontends.evaluation.model_steps": "model_steps",
     "frontends.evaluation.prebuilt": "answer_relevancy correctness faithfulness parse_prebuilt trajectory_accuracy",
 }
-"""The names of each module that has some."""
+"""By module, the names that are loaded from it when they are first used."""
 
-_PLACES = {name: module for module, names in _LAZY.items() for name in names.split()}
+_MODULE_OF = {name: module for module, names in _LAZY.items() for name in names.split()}
 
 __all__ = [
     "AuthoringError",
@@ -121,9 +121,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_PLACES[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value
 

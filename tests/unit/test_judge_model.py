@@ -121,10 +121,10 @@ def test_timeouts_by_default() -> None:
     [
         ("gpt-4o", "must be written <provider>/<model>"),
         ({"id": "openai/m", "pacing": {"requests_per_minute": 3}}, "pacing.requests_per_minute: a judge is neither"),
-        ({"id": "openai/m", "quota": "shared"}, "quota: a judge is neither paced nor counted"),
-        ({"id": "openai/m", "budget": {"usd": 1}}, "budget: a judge is neither paced nor counted"),
+        ({"id": "openai/m", "quota": "shared"}, "quota: a judge is neither paced nor budgeted"),
+        ({"id": "openai/m", "budget": {"usd": 1}}, "budget: a judge is neither paced nor budgeted"),
         ({"id": "openai/m", "temprature": 0}, "temprature: unknown key"),
-        ({"id": "mock/replay", "mock": {"replay": "x.jsonl"}}, "a judge answers what nobody recorded"),
+        ({"id": "mock/replay", "mock": {"replay": "x.jsonl"}}, "recorded outputs hold no answers of a judge"),
         ({"id": "systemone/jev", "url": "http://x"}, "url: unknown key"),
         ({"id": "systemone/jev", "api_key_env": "sk-12345-secret"}, "api_key_env"),
         (ScriptedJudge({}), "ScriptedJudge is already a judge"),

@@ -32,7 +32,7 @@ def required(program: Program | None, agent: PythonAgent) -> Program:
     """The program that `agent` runs.
 
     Raises:
-        UsageError: there is none, as where another command than the evaluation itself continues its run.
+        UsageError: there is none, because a command other than the evaluation itself drives its run.
     """
     if program is None:
         raise UsageError(
@@ -43,10 +43,10 @@ def required(program: Program | None, agent: PythonAgent) -> Program:
 
 
 def unpacked(program: Program | bytes | None) -> Program | None:
-    """The program, which for workers elsewhere comes pickled, by the driver alone: never from a store.
+    """The program; workers in other processes get it pickled, from the driver alone and never from a store.
 
     Raises:
-        UsageError: what it needs is not on this machine.
+        UsageError: it cannot be unpickled, because a module is missing, say.
     """
     if not isinstance(program, bytes):
         return program

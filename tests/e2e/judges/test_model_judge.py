@@ -304,7 +304,7 @@ async def test_what_tells_one_model_from_another() -> None:
     [
         ({"model": "gpt-4o"}, "must be written <provider>/<model>"),
         ({"model": "nobody/gpt"}, "no endpoint is known"),
-        ({"model": "mock/replay"}, "a judge answers what nobody recorded"),
+        ({"model": "mock/replay"}, "recorded outputs hold no answers of a judge"),
         ({"model": "openai/m", "params": {"n": 3}}, "params may not set n"),
     ],
 )

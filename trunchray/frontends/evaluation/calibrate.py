@@ -38,7 +38,7 @@ class Calibration(Frozen):
 
     @property
     def recommended(self) -> dict[str, dict[str, float]]:
-        """By check what to paste into it, or into the judge: `{yes, no}` or `{sure}`. Checks without samples lack."""
+        """By check with samples, what to paste into it or into the judge: `{yes, no}` or `{sure}`."""
         return {check.check: check.recommended for check in self.checks if check.recommended is not None}
 
     def markdown(self) -> str:
@@ -66,19 +66,19 @@ def calibrate(
     `run` is whatever can be the task of an evaluation. `cases` are `{input, expectedOutput?, labels, name?}`, where
     `labels` maps checks to what is right: True or False, whether the check should pass; or, for one made by `ask`, the
     name of the right answer. A case without a label for a check is not judged by it. `checks` are sentences,
-    `{question, yes, no}` and what `ask` makes; their own bars play no part. `judge` is as in `evaluate`; whoever it
-    would ask again where it is unsure is not asked.
+    `{question, yes, no}` and what `ask` makes; thresholds of their own are ignored. `judge` is as in `evaluate`, but
+    does not escalate what it is unsure about.
 
     A check that is answered by yes and no is tried with `yes` from 0.50 to 0.95 in steps of 0.05, and `no` = 1 - `yes`;
     others with `sure` from 0.30 to 0.95. At each, decisions either agree with the label, are unsure, or disagree with
     confidence. Recommended is the threshold with the fewest confident disagreements; of several the one that agrees
-    most often, then the lowest. Runs that fail, and decisions that are none, are listed as errors and counted nowhere.
+    most often, then the lowest. Failed runs, and replies that cannot be read, are listed as errors and not counted.
 
     At most `concurrency` cases are under way. `timeout` bounds each run and each request to the judge: "60s", "500ms",
-    or a number of milliseconds. Nothing is stored. With an event loop running already, await `acalibrate`.
+    or a number of milliseconds. Nothing is stored. In a running event loop, await `acalibrate`.
 
     Raises:
-        UsageError: a check is no question, a label or case is none, or there is nobody to judge; nothing was run.
+        UsageError: a check is not a question, a case or label is not valid, or there is no judge; nothing was run.
     """
     job = _job(name, run, cases, checks, judge, concurrency=concurrency, timeout=timeout)
     try:
@@ -124,7 +124,7 @@ def _job(
     scorers, limit = _questions(checks), seconds(timeout)
     asked = invoking(judge, list(scorers))
     if asked is None:
-        raise UsageError("checks: there are none; give at least one question")
+        raise UsageError("checks: no checks; give at least one question")
     agent = PythonTaskAgent(as_task(run), timeout=limit)
     turns = count("concurrency", concurrency, MAX_CONCURRENCY)
     return _Job(name, agent, scorers, read_labelled_cases(cases, scorers), asked, turns, limit)
@@ -134,7 +134,7 @@ def _questions(checks: Mapping[str, object]) -> dict[str, JudgeScorer]:
     scorers = as_scorers(checks)
     found = {name: scorer for name, scorer in scorers.items() if isinstance(scorer, JudgeScorer)}
     if others := [name for name in scorers if name not in found]:
-        raise UsageError(f"checks: {others[0]!r} is code; a judge's thresholds concern only sentences and ask(…)")
+        raise UsageError(f"checks: {others[0]!r} is code; only sentences and ask(…) have thresholds to calibrate")
     return found
 
 

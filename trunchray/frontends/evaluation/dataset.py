@@ -29,7 +29,7 @@ def read_dataset(data: Data, scorers: Collection[str]) -> tuple[str, list[DataCa
     """Where the cases come from, and the cases in order; their names differ. `scorers` are the names of the checks.
 
     Raises:
-        UsageError: there is none, or one of them is not a case.
+        UsageError: there are no cases, or one of them is not valid.
     """
     source, rows = _rows(data)
     cases = [_case(place, row, scorers) for place, row in rows]

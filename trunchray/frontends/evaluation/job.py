@@ -48,7 +48,7 @@ class Job:
     """Whether nothing but warnings is said while it runs."""
 
     def run(self, loop: AbstractEventLoop | None, stop: Event) -> EvaluationReport:
-        """Run what no earlier call of the same kind has, and judge all of it.
+        """Run what earlier calls of the same question have left, and judge all of it.
 
         Raises:
             UsageError: there is no such pool, or it cannot run this code.

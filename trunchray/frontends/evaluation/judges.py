@@ -38,7 +38,7 @@ def judge_model(
     escalate: object = None,
     timeout: str | float | None = None,
 ) -> Judge:
-    """Somebody who answers the questions of checks: sentences, and what `ask` makes.
+    """A judge: it answers the questions of checks, which are sentences and what `ask` makes.
 
     `model` is one of
 
@@ -59,11 +59,11 @@ def judge_model(
     with `send(prompt)` that returns `{"type": "reply", "reply": text}`: it is asked again where the judge is unsure.
     `timeout`, such as "2s" or a number of milliseconds, bounds one request, and one `send`; unless given it is 1.5 s
     for a decision model, 120 s for a language model, and 60 s for a step or function. Keys are read from the
-    environment of the process that asks. Nobody is asked here.
+    environment of the process that asks. No request is made here.
 
     Raises:
-        UsageError: the model cannot be asked, the workflow has several steps or nobody to run it, or a threshold, the
-            agent or the timeout makes no sense.
+        UsageError: the model cannot be asked, the workflow has several steps or no `invoke_step`, or a threshold, the
+            agent or the timeout is not valid.
     """
     rest: dict[str, Any] = {"thresholds": thresholds, "escalate": escalate}
     if timeout is not None:
@@ -82,7 +82,7 @@ def judge_model(
         return FunctionJudge(model, **rest)
     raise UsageError(
         f"judge_model: {model!r:.100} is neither a function nor the id of a model; a step or workflow needs "
-        "somebody to run it: judge_model(step, invoke_step=…)"
+        "an `invoke_step`: judge_model(step, invoke_step=…)"
     )
 
 
@@ -159,9 +159,11 @@ def model_spec(given: Mapping[str, Any], place: str) -> ModelAgent:
 def _refuse_pacing(config: ModelConfig, place: str) -> None:
     """Refuse what only the models of a run have."""
     if config.mock and config.mock.replay:
-        raise UsageError(f"{place}: a judge answers what nobody recorded: take mock/script in place of mock/replay")
+        raise UsageError(
+            f"{place}: recorded outputs hold no answers of a judge; use mock/script instead of mock/replay"
+        )
     rates = [f"pacing.{name}" for name in _UNPACED if getattr(config.pacing, name) is not None]
     rates += ["quota"] if config.quota is not None else []
     rates += ["budget"] if "budget" in config.model_fields_set else []
     if rates:
-        raise UsageError(f"{place}: {', '.join(rates)}: a judge is neither paced nor counted; only tasks' models are")
+        raise UsageError(f"{place}: {', '.join(rates)}: a judge is neither paced nor budgeted; leave this out")

@@ -1,4 +1,4 @@
-"""Cases of which somebody knows what each check should make."""
+"""Cases that are labelled with what checks should find."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_labelled_cases(
     """The cases in order; `checks` are those that can be labelled.
 
     Raises:
-        UsageError: there is none, or one of them is no case, or has no labels or wrong ones.
+        UsageError: there are no cases, or one of them, or a label, is not valid.
     """
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are people's scripts
         raise UsageError(f"cases: expected a list of cases, got {type(given).__name__}")

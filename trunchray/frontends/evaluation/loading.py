@@ -98,7 +98,7 @@ def _takes_nothing(value: object) -> bool:
 
 
 def _lacking(found: Mapping[str, object]) -> str:
-    """Why nothing of what a file exports will do."""
+    """Why none of what a file exports is a spec."""
     if not found:
         return "exports no spec; assign a mapping with name, task and data to `evaluation`"
     reasons = [f"`{name}` is {_described(value)}" for name, value in found.items()]

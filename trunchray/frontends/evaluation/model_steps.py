@@ -1,4 +1,4 @@
-"""Somebody who runs steps that name their model: those of the prebuilt judges, and others like them."""
+"""Running steps that name their model, such as those of the prebuilt judges."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def _checks(row: Mapping[str, Any], wanted: Sequence[str]) -> dict[str, CheckRes
 
 
 def _failure(row: Mapping[str, Any]) -> str | None:
-    """Why an attempt has no verdict at all, which is no fault of the task."""
+    """Why an attempt has no verdict at all, which is not the fault of the task."""
     failure = row["failure"]
     return f"{failure['boundary']}/{failure['type']}: {failure['message']}" if failure else None
 

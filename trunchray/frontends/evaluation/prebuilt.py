@@ -1,6 +1,6 @@
 """Four judges that are workflows of one step: faithfulness, answer relevancy, correctness, trajectory accuracy.
 
-Nothing is called by itself: a definition says which provider and model its step is for, and whoever runs it asks them.
+They call no model: a definition names the provider and model of its step, and whatever runs it asks that model.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ class Prebuilt:
         """What the workflow is given about a run: the parts that the judge looks at, as JSON.
 
         `run` is what checks are given, or a mapping `{input, output, expectedOutput?, steps?}`. Where a part that is
-        needed is missing, null or blank (no steps at all), or has no JSON form, it is a result that fails: nobody need
-        be asked.
+        needed is missing, null or blank (no steps at all), or has no JSON form, it is a result that fails, without
+        asking a model.
         """
         rubric = RUBRICS[self.id]
         try:

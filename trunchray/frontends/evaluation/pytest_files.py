@@ -16,7 +16,6 @@ from trunchray.errors import EvalFailure, TrunchrayError
 from trunchray.evaluators.python.scorer import as_scorers
 from trunchray.frontends.evaluation.evaluate import aevaluate
 from trunchray.frontends.evaluation.loading import load
-from trunchray.frontends.evaluation.pytest_plugin import OPTION
 from trunchray.frontends.evaluation.pytest_sharing import shared
 
 _SET_APART = ("_", "conftest.")
@@ -125,4 +124,4 @@ def _matching(config: pytest.Config, pattern: str) -> list[Path]:
         inside = f"{pattern}/*.py" if (folder / pattern).is_dir() else pattern
         if found := [file for file in sorted(folder.glob(inside)) if not file.name.startswith(_SET_APART)]:
             return found
-    raise pytest.UsageError(f"{OPTION}: no file matches {pattern!r} in {', '.join(map(str, folders))}")
+    raise pytest.UsageError(f"--trunchray-evals: no file matches {pattern!r} in {', '.join(map(str, folders))}")
