@@ -1,4 +1,4 @@
-"""What a judge is measured by without being one, and who may decide the checks of an evaluation."""
+"""Thresholds without a judge, and who may decide the checks of an evaluation."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from trunchray.evaluators.judges.base import Judge
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """Thresholds, and whom to ask again where a judge is unsure; nobody who could be asked first."""
+    """Thresholds and the agent that is asked where a judge is unsure, but no judge."""
 
     thresholds: Thresholds = field(default_factory=Thresholds)
     escalate: Any = None
 
     @property
     def invoke(self) -> None:
-        """There is none: this is what tells it from a judge."""
+        """None, unlike a judge's."""
         return
 
 
@@ -32,7 +32,7 @@ def system_one(thresholds: Mapping[str, float] | Thresholds | None = None, escal
     judge that can be asked: see `judge_model`.
 
     Raises:
-        UsageError: the thresholds are none, or `escalate` has no `send`.
+        UsageError: a threshold is out of range, or `escalate` has no `send`.
     """
     return Bars(Thresholds.of(thresholds), checked_agent(escalate))
 
@@ -52,10 +52,10 @@ def checked_agent(escalate: object) -> Any:
 
 
 def invoking(judge: object, needs: Sequence[str]) -> Judge | None:
-    """The judge that decides the checks named `needs`; None when there are none of them.
+    """The judge that decides the checks named in `needs`; None when that is empty.
 
     Raises:
-        UsageError: there are some, and nobody who could be asked; or what was given is not a judge at all.
+        UsageError: what was given is not a judge; or there are such checks, and it cannot be asked.
     """
     if judge is not None and not isinstance(judge, Bars) and (problem := _problem(judge)):
         raise UsageError(f"judge: {problem}")

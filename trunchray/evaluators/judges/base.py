@@ -1,4 +1,4 @@
-"""Who answers the questions of checks."""
+"""The protocol of judges, which answer the questions of checks."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ class Judge(Protocol):
 
     thresholds: Thresholds
     escalate: Any
-    """An agent, anything with `send(prompt)`, that is asked where the judge is unsure; None: nobody is."""
+    """The agent that is asked where the judge is unsure, anything with `send(prompt)`; None: such checks fail."""
     timeout: float
-    """Seconds that one `send` of it may take, as may one question of the judge's own."""
+    """Seconds that one request to the judge may take, and one `send` of `escalate`."""
 
     async def invoke(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
-        """One decision for each question, in their order, or why there is none. Raises nothing else but cancellation.
+        """One decision for each question, in their order, or why there is none.
 
         All questions are about the same state and are asked at once; without any, nobody is asked.
 
         Raises:
-            UsageError: what is asked are no questions (see `check_questions`); nobody was asked.
+            UsageError: a question is invalid (see `check_questions`). Nothing else is raised but cancellation.
         """
         ...
 
     async def close(self) -> None:
-        """Give back what it holds; it may be asked again afterwards."""
+        """Release what it holds, such as connections; it may be asked again afterwards."""
         ...
 
     @property
     def identity(self) -> JsonValue:
-        """What tells it from other judges, as JSON without credentials."""
+        """What distinguishes it from other judges, as JSON without credentials."""
         ...

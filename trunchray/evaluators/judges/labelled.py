@@ -1,4 +1,4 @@
-"""What a language model answered under labels, as decisions. Pure, and as strict as with any other judge."""
+"""Decisions from a language model's reply, which names answers by their labels; as strict as for any other judge."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from trunchray.evaluators.judges.token_probabilities import token_probabilities
 def read_labelled(questions: Sequence[Question], reply: ModelReply) -> tuple[Decision, ...] | Fallback:
     """The decisions in a reply, all of them or none.
 
-    Their probabilities are those of the labels' tokens, where the reply has them for every question (`logprobs`): then
-    the ones that it states are passed over. Elsewhere those count (`stated`), and must be right.
+    Their probabilities are those of the labels' tokens (`logprobs`) where the reply has them for every question, and
+    those that it states are ignored. Otherwise they are the stated ones (`stated`), which must be valid.
     """
     numbers = [str(number) for number in range(1, len(questions) + 1)]
     try:

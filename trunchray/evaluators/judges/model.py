@@ -53,7 +53,7 @@ class ModelJudge:
         waits: Waits | None = None,
     ) -> None:
         if spec.model == "mock/replay":
-            raise UsageError("a judge answers what nobody recorded: take mock/script in place of mock/replay")
+            raise UsageError("recorded outputs hold no answers of a judge; use mock/script instead of mock/replay")
         if timeout is not None:
             spec = spec.model_copy(update={"pacing": spec.pacing.model_copy(update={"timeout": timeout})})
         self.thresholds, self.escalate = Thresholds.of(thresholds), checked_agent(escalate)
@@ -62,7 +62,7 @@ class ModelJudge:
         self._model = JsonModel(spec, ways=_WAYS, waits=waits)
 
     async def invoke(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
-        """As `Judge.invoke`; the reason is no-key, and nobody is asked, where the environment holds none."""
+        """As `Judge.invoke`; without a key in the environment nobody is asked, and the reason is no-key."""
         check_questions(questions)
         if not questions:
             return ()

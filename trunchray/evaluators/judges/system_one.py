@@ -29,7 +29,7 @@ class SystemOneJudge:
     round trip, in seconds; 408, 429, 5xx and broken connections are tried twice more.
 
     Raises:
-        UsageError: the address is none, or holds credentials.
+        UsageError: `url` is not an address, or holds credentials.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class SystemOneJudge:
         self._client: SystemOneClient | None = None
 
     async def invoke(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
-        """As `Judge.invoke`; the reason is no-key, and nobody is asked, where the environment holds none."""
+        """As `Judge.invoke`; without a key in the environment nobody is asked, and the reason is no-key."""
         check_questions(questions)
         if not questions:
             return ()
         try:
             client = self._client or self._open()
-        except UsageError as e:  # the environment names a proxy that is none
+        except UsageError as e:  # the environment names a proxy that is not an address
             return Fallback("network", str(e))
         if client is None:
             return Fallback("no-key", f"set {' or '.join(self._key_names)} where the evaluation runs")

@@ -1,4 +1,4 @@
-"""How likely a language model held each label, by the probabilities of the tokens it could have written. Pure."""
+"""The probabilities that a language model gave to each label, from those of its tokens."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from trunchray.adapters.models.base import ModelReply, ReplyToken
 
 ENOUGH = 0.5
-"""How much of the probability must be on labels, among which it is then shared out. The rest is what providers do not
-list, and what is no label: where the form of an answer is forced on a model it may be much."""
+"""The least share of the probability that must be on labels, to which it is then normalised. The rest is on tokens that
+providers do not list or that begin no label; where the form of an answer is forced on a model, that may be much."""
 
 _ANSWER = re.compile(r'"answer"\s*:\s*"')
 
@@ -18,9 +18,8 @@ _ANSWER = re.compile(r'"answer"\s*:\s*"')
 def token_probabilities(reply: ModelReply, labels: Sequence[Sequence[str]]) -> list[dict[str, float]] | None:
     """For each question the probability of every one of its labels, adding up to 1.
 
-    Looked at is the token that begins the label after `"answer": "`. Labels that are not among the likeliest tokens in
-    its place get 0. None when the tokens do not make up the text, or too little of the probability is on labels: then
-    nothing is known.
+    The token that counts is the one in which the label after `"answer": "` begins; labels that none of the likeliest
+    tokens in its place begin get 0. None when the tokens do not make up the text, or less than `ENOUGH` is on labels.
     """
     written = "".join(token.text for token in reply.tokens)
     begins = written.find(reply.text) if reply.text else -1
@@ -58,7 +57,7 @@ def _of_labels(token: ReplyToken, before: str, names: Sequence[str]) -> dict[str
 
 
 def _begun(text: str, names: Sequence[str]) -> str | None:
-    """The one label that a token begins or is, in any case; None when it could be several, or is none."""
+    """The one label that a token is or begins, ignoring case; None when there is none, or there are several."""
     said, quote, _ = text.casefold().partition('"')
     if quote:
         return next((name for name in names if name.casefold() == said), None)

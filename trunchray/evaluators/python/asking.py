@@ -39,8 +39,8 @@ def ask(
 
     Options are names (1 to 255), or a mapping of names to descriptions; with `pass_at` to credits, or to
     `{credit, description}`. Levels are 2 to 10 names, or a mapping of names to descriptions. Where the likeliest answer
-    is less likely than `sure` (the judge's bar, else 0.6), the check fails as unsure. The same may be given as one
-    mapping, with the keys `options`, `levels`, `pass`, `passAt` and `sure`.
+    is less likely than `sure` (if not given, the judge's, which is 0.6 by default), the check fails as unsure. All this
+    may also be given as one mapping, with the keys `options`, `levels`, `pass`, `passAt` and `sure`.
     """
     named = {"options": options, "levels": levels, "pass": pass_, "pass_at": pass_at, "sure": sure}
     return Ask(question, form, {name: value for name, value in named.items() if value is not None})
@@ -55,10 +55,10 @@ class Ask:
     named: Mapping[str, Any]
 
     def read(self) -> JudgeScorer:
-        """The check that it means.
+        """The check that it stands for.
 
         Raises:
-            ValueError: it means none; the message says what would.
+            ValueError: it is not a valid question; the message says what would be.
         """
         given = _form(self.form, self.named)
         if ("options" in given) == ("levels" in given):
@@ -68,7 +68,7 @@ class Ask:
 
 
 def read_sentence(question: str) -> JudgeScorer:
-    """A yes/no question with the judge's bars.
+    """A yes/no question with the judge's thresholds.
 
     Raises:
         ValueError: it is empty.
@@ -77,10 +77,10 @@ def read_sentence(question: str) -> JudgeScorer:
 
 
 def read_yes_no(given: Mapping[Any, Any]) -> JudgeScorer:
-    """`{question, yes?, no?}`: a yes/no question with its own bars.
+    """`{question, yes?, no?}`: a yes/no question with its own thresholds.
 
     Raises:
-        ValueError: it is something else, or its bars are none.
+        ValueError: it has another key, or a threshold is out of range.
     """
     for name in given:
         if name not in ("question", "yes", "no"):
@@ -95,7 +95,7 @@ def read_yes_no(given: Mapping[Any, Any]) -> JudgeScorer:
 
 
 def _form(form: Any, named: Mapping[str, Any]) -> dict[str, Any]:
-    """What was given, by the names of the keyword arguments (and "pass")."""
+    """What was given, by the names of the keyword arguments, but `pass` for `pass_`."""
     if not isinstance(form, Mapping | None):
         raise ValueError(f"ask() takes options or levels by name, or a mapping with them (got {form!r})")
     found = dict(named)

@@ -19,27 +19,25 @@ from trunchray.evaluators.python.showing import shown
 async def ask_again(
     scorer: JudgeScorer, first: CheckResult, state: JsonValue, agent: Any, seconds: float
 ) -> CheckResult:
-    """The check by what an agent answers, the `first` verdict on which was unsure.
+    """The check as an agent decides it, after the `first` verdict was unsure.
 
-    The agent has `send(prompt)`, which returns `{type: "reply", reply}` within so many seconds. If it does not, or does
-    not reply with exactly one of the answers, the check fails, and its explanation begins with "escalation: ".
+    The agent's `send(prompt)` returns `{type: "reply", reply}` within so many `seconds`. When it does not, or the reply
+    is not exactly one of the answers, the check fails, and its explanation begins with "escalation: ".
     """
     found = await ended(_sent(agent, prompt(scorer, state)), seconds)
     if found.complaint is not None:
         return unanswered(first, found.complaint)
-    kind, reply = found.value
-    if kind == "reply" and isinstance(reply, str):
-        return answered(scorer.rule, first, reply)
-    return unanswered(first, reply if kind == "suspended" else f"send returned {reply}")
+    reply, reason = found.value
+    return unanswered(first, reason) if reply is None else answered(scorer.rule, first, reply)
 
 
-async def _sent(agent: Any, text: str) -> tuple[str, Any]:
-    """The kind of what was sent back, and the reply; of anything but a reply what there is to show of it."""
+async def _sent(agent: Any, text: str) -> tuple[str | None, str]:
+    """What the agent replies; or None, and why it does not."""
     back: Any = await call(agent.send, text)
     kind, reply = _part(back, "type"), _part(back, "reply")
     if kind == "reply" and isinstance(reply, str):
-        return kind, reply
-    return ("suspended", "suspended") if kind == "suspended" else ("", shown(back))
+        return reply, ""
+    return None, "suspended" if kind == "suspended" else f"send returned {shown(back)}"
 
 
 def _part(back: Any, name: str) -> Any:

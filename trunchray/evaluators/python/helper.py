@@ -1,4 +1,4 @@
-"""What the checks that trunchray brings along have in common."""
+"""The base of the checks that trunchray brings along."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from trunchray.core.share import is_share
 class Helper(ABC):
     """A check that is data: a frozen dataclass, whose fields say what it looks for.
 
-    It takes whatever it is given, so that what is wrong can be told together with the scorer's name.
+    It accepts any arguments; `problem` says what is wrong with them, so that the message can name the scorer.
     """
 
     @abstractmethod
@@ -30,13 +30,13 @@ class Helper(ABC):
         """What it says of a run: a result, or an awaitable of one."""
 
     def told(self) -> JsonValue:
-        """All that decides it."""
+        """All that decides it, as JSON."""
         named: Any = self  # every helper is a dataclass
         return [type(self).__name__, *(described(getattr(self, field.name)) for field in fields(named))]
 
 
 def names_problem(what: str, names: object) -> str | None:
-    """What is wrong with names or words that were given as a list."""
+    """What is wrong with a list of names or words; None when nothing is."""
     if isinstance(names, str):
         return f"{what} are one string; write [{names!r}]"
     if not isinstance(names, Sequence) or isinstance(names, bytes):
@@ -45,14 +45,14 @@ def names_problem(what: str, names: object) -> str | None:
 
 
 def at_least_problem(at_least: Any) -> str | None:
-    """What is wrong with a share that is to be reached."""
+    """What is wrong with the lowest value that passes; None when nothing is."""
     if is_share(at_least) and at_least > 0:
         return None
     return f"at_least must be above 0 and at most 1 (got {at_least!r})"
 
 
 def async_problem(what: str, function: Callable[..., object]) -> str | None:
-    """What is wrong with a function whose result is needed at once."""
+    """What is wrong with a function that must not be async; None when nothing is."""
     return f"{what} must be a plain function, not an async one" if inspect.iscoroutinefunction(function) else None
 
 

@@ -13,7 +13,7 @@ from referencing import Registry
 
 
 def schema_problem(schema: Mapping[str, Any]) -> str | None:
-    """Why it is no JSON Schema, of the draft that its `$schema` names, else of 2020-12; None when it is one."""
+    """Why it is not a JSON Schema, of the draft that its `$schema` names or else of 2020-12; None when it is one."""
     try:
         validator_for(schema, default=Draft202012Validator).check_schema(dict(schema))
     except SchemaError as e:

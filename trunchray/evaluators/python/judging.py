@@ -65,7 +65,7 @@ async def decisions_about(
     """One for each question, by its id. The judge has so many seconds.
 
     Raises:
-        ValueError: there is none; the message is the reason, and more about it after a colon.
+        ValueError: there is none; the message is the reason, then a colon and details if there are any.
     """
     found = await ended(call(judge.invoke, state, questions), seconds)
     if found.complaint is not None:
@@ -77,7 +77,7 @@ async def decisions_about(
 
 
 def _checked(questions: Sequence[Question], reply: Any) -> dict[str, Decision]:
-    """Judges read what they are told strictly; this holds for those that people write themselves."""
+    """Our own judges check their replies; this checks those of judges that people write."""
     decisions = reply if isinstance(reply, list | tuple) and all(isinstance(each, Decision) for each in reply) else ()
     found: dict[str, Decision] = {decision.id: decision for decision in decisions}
     if len(found) != len(decisions) or found.keys() != {question.id for question in questions}:

@@ -27,7 +27,7 @@ class CodeScorer:
 
     check: Callable[[RunRecord], Any]
     digest: str
-    """64 hex digits of all that can be told about what decides it, computed where it was written."""
+    """64 hex digits of the code and values that decide it, computed in the process that defines it."""
 
 
 Scorer = CodeScorer | JudgeScorer
@@ -39,10 +39,10 @@ def as_scorers(scorers: Mapping[str, object] | None) -> dict[str, Scorer]:
     """The checks by their names; without any, `matches` alone, which compares the output with `expectedOutput`.
 
     A check is a function of the run, async or not; a sentence, which is a yes/no question for the judge; a mapping
-    `{question, yes, no}`, which is one with its own bars; or what a helper or `ask` gave.
+    `{question, yes, no}`, which is one with its own thresholds; or what a helper or `ask` returned.
 
     Raises:
-        UsageError: the mapping is empty, or one of them is none of these; the message names it.
+        UsageError: the mapping is empty, or a check is not one of these; the message names it.
     """
     if scorers is None:
         scorers = {"matches": matches()}
@@ -59,7 +59,7 @@ def needs_judge(scorers: Mapping[str, Scorer]) -> list[str]:
 
 
 def check_thresholds(scorers: Mapping[str, Scorer], usual: Thresholds) -> None:
-    """See to it that the bars of each check and those of the judge go together.
+    """Check the thresholds of each check together with the judge's `usual` ones.
 
     Raises:
         UsageError: with a check's own bars, its `no` is above its `yes`; the message names it.
@@ -82,7 +82,7 @@ def _scorer(name: object, check: object) -> Scorer:
 
 
 def _read(check: object) -> Scorer:
-    """Raises ValueError for what is no check."""
+    """Raises ValueError for what is not a check."""
     match check:
         case CodeScorer() | JudgeScorer():
             return check

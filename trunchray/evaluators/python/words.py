@@ -22,7 +22,7 @@ def mentions(words: Words, *, at_least: float = 1) -> Mentions:
     """The output has every word in it, in upper or lower case; the value is the share of them that it has.
 
     With `at_least`, above 0 and at most 1, it passes from that share on. A word may be any text, and is found within
-    others. Of an output that is no string its canonical JSON is searched. No words for a case: passes, with value 1.
+    others. An output that is not a string is searched as canonical JSON. No words for a case: passes, with value 1.
     """
     return Mentions(words, at_least)
 
