@@ -198,12 +198,13 @@ WHOLE = {"decisions": [NOUL, CHOICE, SCORE]}
     [
         WHOLE,
         {"fallback": False, **WHOLE},
+        {"fallback": "no", **WHOLE},
         json.dumps(WHOLE),
         f"```json\n{json.dumps(WHOLE)}\n```",
         {"reply": json.dumps(WHOLE), "turn": {"role": "assistant"}},
         {"type": "reply", "reply": json.dumps(WHOLE)},
     ],
-    ids=["object", "not a fallback", "text", "fenced", "envelope", "sent"],
+    ids=["object", "not a fallback", "not true", "text", "fenced", "envelope", "sent"],
 )
 def test_what_a_step_may_return(reply: Any) -> None:
     """Decisions come as an object, as JSON text, or in the envelope that agents reply in."""

@@ -203,6 +203,7 @@ def test_includes_says_what_is_no_text() -> None:
         (["two words"], "in Two Words here", 1),
         (["two words"], "two  words", 0),
         (["STRASSE"], "straße", 1),
+        (["Straße"], "STRASSE", 1),
         (["x", "x"], "x", 1),
         (["a", "a", "b"], "a", 2 / 3),
         (["b"], {"a": "B"}, 1),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from trunchray import RunRecord, evaluate
+from trunchray import EvalFailure, RunRecord, evaluate
 
 
 class Crowd:
@@ -55,6 +55,41 @@ def test_attempts_at_a_case_come_one_after_another(tmp_path: Path, cases: int, c
     assert crowd.most_cases <= concurrency
     assert {number: len(found) for number, found in crowd.outputs.items()} == dict.fromkeys(range(cases), 3)
     assert report.scorers["left"].passes == cases
+
+
+def test_a_case_is_shown_by_its_first_attempt_that_failed(tmp_path: Path):
+    """Of attempts of which some fail: the output, the error and the explanation are of the same one, the value is of
+    all."""
+    attempts = Counter[str]()
+
+    def flaky(name: str) -> str:
+        attempts[name] += 1
+        if name == "raises" and attempts[name] == 3:
+            raise ValueError("third")
+        return f"{name} {attempts[name]}"
+
+    with pytest.raises(EvalFailure) as failed:
+        evaluate(
+            name="flaky",
+            task=flaky,
+            data=[{"input": name} for name in ("raises", "wrong", "right")],
+            scorers={"ok": lambda run: {"pass": run.output not in ("wrong 2", "wrong 4"), "explanation": run.output}},
+            repeats=4,
+            pool="local",
+            out=str(tmp_path),
+            quiet=True,
+        )
+    found = [(case.output, case.error, case.checks["ok"]) for case in failed.value.report.cases]
+    assert [(output, error) for output, error, _ in found] == [
+        (None, "ValueError: third"),
+        ("wrong 2", None),
+        ("right 1", None),
+    ]
+    assert [(check.passed, check.value, check.explanation) for *_, check in found] == [
+        (False, 0.75, "run failed: ValueError: third"),
+        (False, 0.5, "wrong 2"),
+        (True, 1, "right 1"),
+    ]
 
 
 @pytest.mark.parametrize(
