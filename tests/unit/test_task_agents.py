@@ -330,7 +330,7 @@ async def test_what_is_no_stream_is_a_run_error(stream: Any) -> None:
         def stream(self) -> Any:
             return stream
 
-    assert "no iterable of events" in ((await run(Agent({"type": "reply", "reply": "done"}))).error or "")
+    assert "is not an iterable of events" in ((await run(Agent({"type": "reply", "reply": "done"}))).error or "")
 
 
 async def test_a_stream_may_end_by_itself() -> None:

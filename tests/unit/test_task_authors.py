@@ -42,9 +42,9 @@ def test_a_function_or_agent_is_what_was_written() -> None:
 def test_a_workflow_is_all_that_it_runs() -> None:
     """Its steps are code as much as who invokes them: another step is another workflow."""
     one, other = workflow({"a": shout}, invoke), workflow({"a": whisper}, invoke, output=shout)
-    assert one.authored == (invoke, {"a": shout}, shout)
-    assert other.authored == (invoke, {"a": whisper}, whisper, shout)
-    assert workflow("a.yaml", runner=invoke).authored == (invoke, "a.yaml")
+    assert one.authored == (invoke, {"a": shout}, shout, None, None)
+    assert other.authored == (invoke, {"a": whisper}, whisper, None, shout)
+    assert workflow("a.yaml", runner=invoke).authored == (invoke, "a.yaml", None, None)
     assert program_digest(one.authored) != program_digest(workflow({"a": whisper}, invoke).authored)
     assert __name__ in modules_of(one.authored)
 
@@ -59,11 +59,14 @@ def test_adapters_keep_what_they_were_given() -> None:
         http_endpoint("http://localhost/run", api_key_env="KEY", output=shout),
     ]
     assert [task.authored for task in tasks] == [
-        (runnable, whisper, {"tags": []}),
+        (runnable, whisper, None, {"tags": []}),
         (agent, shout, {"max_turns": 3}),
         (agent, {"deps": 1}),
-        ("http://localhost/run", {"headers": {}, "header_env": {}, "api_key_env": "KEY"}, shout),
+        ("http://localhost/run", {"headers": {}, "header_env": {}, "api_key_env": "KEY"}, None, shout),
     ]
+    assert program_digest(tasks[0].authored) != program_digest(
+        langchain(runnable, output=whisper, config={"tags": []}).authored
+    )
     assert not any(name.startswith("trunchray") for task in tasks for name in modules_of(task.authored))
 
 

@@ -22,10 +22,9 @@ from trunchray.core.trial import Trace
 class PythonTaskAgent:
     """Runs a task once for each trial, each time with an input of its own.
 
-    A run that fails or takes longer than `timeout` seconds is a trace with an error, not an exception. `clock` is
-    monotonic, in seconds: it measures runs, and what it says is longer is too long. A function that goes on in its
-    thread after that cannot be stopped; nor can a coroutine that blocks the event loop, before it lets go of it. A
-    coroutine that is cancelled has `grace` seconds to put its things in order, then it is no longer waited for.
+    A run that fails or takes longer than `timeout` seconds, by the monotonic `clock`, is a trace with an error, not an
+    exception. A function that goes on in its thread after that cannot be stopped, nor can a coroutine while it blocks
+    the event loop. A coroutine that is cancelled has `grace` seconds to clean up, then it is no longer waited for.
     """
 
     def __init__(
@@ -36,7 +35,7 @@ class PythonTaskAgent:
         self._given_up: set[asyncio.Task[Returned]] = set()
 
     async def run(self, case: CaseInput, *, case_id: str, attempt: int) -> Trace:
-        """One run. Never raises but for cancellation, which ends the run as well."""
+        """One run. Raises nothing but cancellation, which ends the run as well."""
         async with self._alone():
             returned = await self._run(case.value)
         output, form = ("", "text") if returned.error is not None else stored_output(returned.output)
@@ -49,12 +48,12 @@ class PythonTaskAgent:
         )
 
     async def close(self) -> None:
-        """Give back what the task holds."""
+        """Release what the task holds."""
         await self._task.close()
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:
-        """Its turn, if runs must not overlap: waiting for it is no part of the run."""
+        """Its turn, if runs must not overlap; waiting for it does not count as part of the run."""
         if not self._task.alone:
             yield
             return
@@ -81,7 +80,7 @@ class PythonTaskAgent:
         return replace(running.result(), ms=seconds * 1000)
 
     async def _give_up(self, running: asyncio.Task[Returned]) -> None:
-        """End a run that nobody waits for; it may not want to."""
+        """Cancel a run, and wait for its end no longer than the grace."""
         running.cancel()
         self._given_up.add(running)
         running.add_done_callback(self._given_up.discard)

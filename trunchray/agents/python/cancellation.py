@@ -1,4 +1,4 @@
-"""How a task learns that nobody waits for it any more."""
+"""How a task learns that its run was given up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 class CancelSignal:
     """Given to a task as its second parameter. It may be read from any thread.
 
-    A coroutine need not look at it, as it is cancelled as well; a function in a thread cannot be stopped otherwise.
+    A coroutine need not look at it, as it is cancelled as well; a function in a thread can only be stopped by this.
     """
 
     def __init__(self) -> None:

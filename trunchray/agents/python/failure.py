@@ -11,11 +11,11 @@ LONGEST = 1000
 
 
 class RunFailed(Exception):
-    """A run ended without an output, for a reason that is told in our own words."""
+    """A run ended without an output, for a reason that the message says in our own words."""
 
 
 def failure_text(error: BaseException) -> str:
-    """`<Type>: <message>`, or our own words alone; well-formed, cut after 1,000 characters.
+    """`<Type>: <message>`, or the message of a `RunFailed` alone; well-formed, at most 1,000 characters.
 
     A group that holds a single exception is what it holds.
     """

@@ -39,12 +39,11 @@ def http_endpoint(
     `header_env` those of further headers, such as `{"X-API-Key": "SUPPORT_KEY"}`.
 
     Raises:
-        UsageError: the address is none, or a credential stands in it or in `headers`.
+        UsageError: `url` is not an address, or a credential stands in it or in `headers`.
     """
     endpoint = Endpoint(url, headers=headers, api_key_env=api_key_env, header_env=header_env)
     sent = {"headers": dict(headers or {}), "header_env": dict(header_env or {}), "api_key_env": api_key_env}
-    written = tuple(part for part in (url, sent, input, output) if part is not None)
-    return Task(written, _Endpoint(endpoint, input, output), release=endpoint.close)
+    return Task((url, sent, input, output), _Endpoint(endpoint, input, output), release=endpoint.close)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from trunchray.adapters.calling import call
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.failure import RunFailed
-from trunchray.agents.python.peek import as_name, peek, words
+from trunchray.agents.python.peek import as_name, is_chat, peek, words
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.task import Task
 from trunchray.core.plain import as_text
@@ -38,7 +38,7 @@ def langchain(
     The output is the structured response of the state if there is one, else the text of the last message of the model;
     of any other result, the result. `output` makes something else of the result. The messages that came in the run are
     its steps: those of the model, and the calls of tools with what they returned. A graph that was interrupted has
-    failed: it waits for somebody.
+    failed, as it waits for a person.
 
     Raises:
         UsageError: it cannot be invoked.
@@ -46,8 +46,7 @@ def langchain(
     if not any(callable(getattr(runnable, name, None)) for name in ("ainvoke", "invoke")):
         hint = ": compile the graph first" if callable(getattr(runnable, "compile", None)) else ""
         raise UsageError(f"langchain(…) takes something with invoke or ainvoke, not {type(runnable).__name__}{hint}")
-    written = (runnable, input, output, config)
-    return Task(tuple(part for part in written if part is not None), _Runnable(runnable, input, output, config))
+    return Task((runnable, input, output, config), _Runnable(runnable, input, output, config))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +60,9 @@ class _Runnable:
         given = _given(self.runnable, value) if self.input is None else await call(self.input, value)
         invoke = getattr(self.runnable, "ainvoke", None) or self.runnable.invoke
         result = await call(invoke, given, _config(self.runnable, self.config))
-        if isinstance(result, Mapping) and result.get("__interrupt__"):
-            _observe(result, given, steps)
-            raise RunFailed("suspended: the graph was interrupted and waits to be resumed")
         _observe(result, given, steps)
+        if isinstance(result, Mapping) and result.get("__interrupt__"):
+            raise RunFailed("suspended: the graph was interrupted and waits to be resumed")
         return _output(result) if self.output is None else await call(self.output, result)
 
 
@@ -73,7 +71,7 @@ def _given(runnable: Any, value: JsonValue) -> Any:
     channels = getattr(runnable, "channels", None)
     if not isinstance(channels, Mapping) or "messages" not in channels or isinstance(value, dict):
         return value
-    if isinstance(value, list) and all(isinstance(message, dict) and "role" in message for message in value):
+    if is_chat(value):
         return {"messages": value}
     return {"messages": [{"role": "user", "content": as_text(value)}]}
 

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from trunchray.adapters.calling import call
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.failure import RunFailed
-from trunchray.agents.python.peek import as_name, peek, unpacked, words
+from trunchray.agents.python.peek import as_name, is_chat, peek, unpacked, words
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.task import Task
 from trunchray.core.plain import as_text
@@ -34,7 +34,7 @@ def openai_agents(
     that the SDK ended. A run that waits for an approval has failed.
     """
     more = dict(options or {})
-    return Task((agent, more) if run is None else (agent, run, more), _Agent(agent, run, more))
+    return Task((agent, run, more), _Agent(agent, run, more))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +64,11 @@ def _runner() -> Callable[..., Any]:
 
 
 def _given(value: JsonValue) -> Any:
-    if isinstance(value, list) and value and all(isinstance(item, dict) and "role" in item for item in value):
-        return value
-    return as_text(value)
+    return value if is_chat(value) else as_text(value)
 
 
 def _observe(items: Any, steps: Steps) -> None:
-    """Items as steps. What a model says in one reply stands together: what is in between came of its calls."""
+    """Items as steps. One reply of the model is all its messages and calls up to the next result of a call."""
     replying = False
     for item in items or ():
         kind, raw = peek(item, "type"), peek(item, "rawItem")

@@ -25,6 +25,11 @@ def as_name(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def is_chat(value: object) -> bool:
+    """Whether it is a list of messages with roles."""
+    return isinstance(value, list) and bool(value) and all(isinstance(item, dict) and "role" in item for item in value)
+
+
 def words(content: object) -> str:
     """Content as text: itself, the text of its blocks, or its JSON."""
     if isinstance(content, str):

@@ -23,11 +23,11 @@ _OUTPUT_TAKEN = "Final result processed."
 
 
 def pydantic_ai(agent: Any, *, options: Mapping[str, Any] | None = None) -> Task:
-    """The task that runs an agent with `agent.run(input)`; what is no text is given as its JSON.
+    """The task that runs an agent with `agent.run(input)`; an input that is not a string is given as JSON.
 
     `options` are further arguments of `run`, such as `deps`, `model` or `usage_limits`. The steps are what the messages
-    of the run tell: replies of the model, and calls of tools. The call by which a model gives a structured output is
-    none. A run that ends in requests for tools which somebody else has to do or approve has failed.
+    of the run tell: replies of the model, and calls of tools, but for the call by which a model gives a structured
+    output. A run that ends in requests for tools which others have to run or approve has failed.
 
     Raises:
         UsageError: it has no `run`.

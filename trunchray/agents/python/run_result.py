@@ -37,7 +37,7 @@ class RunResult:
                 yield name, self.outputs[name]
 
     def require_completed(self) -> None:
-        """Nothing, if it completed.
+        """Refuse a run that did not complete.
 
         Raises:
             RunFailed: it failed or was cancelled.
@@ -49,7 +49,7 @@ class RunResult:
             )
 
     def _reason(self) -> str | None:
-        """What the last event that tells of a failure says of it."""
+        """The reason in the last event that has one."""
         for event in reversed(self.events):
             error = peek(event, "error")
             error = peek(event, "reason") if error is None else error
@@ -65,7 +65,7 @@ def read_result(found: object) -> RunResult:
     """What a runner returned: an object or a mapping `{runId, terminalStatus, outputs, events}`.
 
     Raises:
-        RunFailed: it is no such result.
+        RunFailed: it is not such a result.
     """
     status = peek(found, "terminalStatus")
     if status not in get_args(TerminalStatus):

@@ -1,4 +1,4 @@
-"""Agents as tasks: what is sent to them, and what they reply."""
+"""Agents with `send` as tasks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from trunchray.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Sending:
-    """Sends the input to an agent as a message: text as it is, anything else as its JSON.
+    """Sends the input to an agent as a message: a string as it is, anything else as JSON.
 
-    `send(text)` returns `{type: "reply", reply}`, or `{type: "suspended"}` when the agent waits for somebody: then the
-    run has failed. If there is a `stream()`, it is listened to from before `send` until after it, and its events are
-    the steps of the run.
+    `send(text)` returns `{type: "reply", reply}`; or `{type: "suspended"}` when the agent waits for a person, and then
+    the run has failed. If there is a `stream()`, it is read from before `send` until after it, and its events are the
+    steps of the run.
     """
 
     send: Callee
@@ -50,7 +50,7 @@ class Sending:
         """The reply.
 
         Raises:
-            RunFailed: there is none, or the stream failed. Besides, what the agent raises.
+            RunFailed: there is no reply, or the stream failed. Also whatever the agent raises.
         """
         prompt = as_text(value)
         if self.stream is None:

@@ -12,7 +12,7 @@ from trunchray.core.record import StepRecord
 class Steps:
     """The steps of one run, in the order in which they began. Calls of tools are told apart by id.
 
-    Lists and mappings are kept as they are at that time, whatever becomes of them.
+    Lists and dicts are copied as they are at that time, as the task may change them later.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class Steps:
         self.add(StepRecord("llm"))
 
     def start(self, call_id: object, name: str | None, input: Any = None) -> None:
-        """A call of a tool; it stays a step when it never ends. None as id: its end cannot be told."""
+        """A call of a tool, which is a step even if it never ends. Without a `call_id` its end cannot be recorded."""
         if call_id is not None:
             self._open[str(call_id)] = len(self._records)
         self.add(StepRecord("tool", name, snapshot(input)))
@@ -42,7 +42,7 @@ class Steps:
         return True
 
     def records(self) -> tuple[StepRecord, ...]:
-        """All of them, as far as they are known."""
+        """All steps so far."""
         return tuple(self._records)
 
 

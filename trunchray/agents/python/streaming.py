@@ -33,7 +33,7 @@ async def listening(stream: object, take: Take) -> AsyncGenerator[None]:
     An async stream is read on this event loop, any other in a thread. Then it is stopped.
 
     Raises:
-        RunFailed: the stream threw, for example because its buffer overflowed; or it is no stream. What the block
+        RunFailed: the stream raised, for example because its buffer overflowed; or it is not a stream. What the block
             raises comes first.
     """
     listener = _listener(stream, take)
@@ -77,7 +77,8 @@ class _AsyncListener:
             if self._reading is None or self._reading.done() or quiet == ROUNDS:
                 return
             await asyncio.sleep(0)
-            came, quiet = self._came, quiet + 1 if came == self._came else 0
+            quiet = quiet + 1 if came == self._came else 0
+            came = self._came
 
     async def stop(self) -> None:
         if self._reading is not None:
@@ -98,7 +99,7 @@ class _AsyncListener:
 
 
 async def _close(stream: object) -> None:
-    """Tell an iterator that is no generator that it is not read any more."""
+    """Close an iterator that is not a generator."""
     with suppress(Exception):
         if close := getattr(stream, "aclose", None):
             await close()

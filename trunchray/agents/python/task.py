@@ -39,7 +39,7 @@ class Task:
     """Something that makes an output out of an input."""
 
     authored: tuple[object, ...]
-    """All that its author wrote or chose, most telling first: functions, agents, the definition of a workflow."""
+    """All that its author wrote or chose, what it is named after first; None stands for what was left out."""
     perform: Perform
     alone: bool = False
     """Runs of it must not overlap in one process, because what is observed of one could not be told from another."""
@@ -47,10 +47,10 @@ class Task:
     """Gives back what it holds; None when it holds nothing. It can be run again afterwards."""
 
     async def run(self, value: JsonValue, signal: CancelSignal, steps: Steps | None = None) -> Returned:
-        """What came of one run, its `ms` left at 0. Never raises but for cancellation.
+        """What came of one run, with `ms` left at 0. Raises nothing but cancellation.
 
-        `signal` is only handed on: a limit in time is set by who calls. `steps` is where to observe, for who wants to
-        know of steps when a run is given up.
+        `signal` is only passed on: the caller sets the time limit. A caller that wants the steps of a run which it
+        gives up passes `steps`.
         """
         observed = Steps() if steps is None else steps
         try:
@@ -72,10 +72,10 @@ class Task:
 
 
 def as_task(given: object) -> Task:
-    """What somebody gives as a task: a task already, an agent, or a function.
+    """The task that is given as one already, as an agent, or as a function.
 
     Raises:
-        UsageError: it is none of them; the message says what to give instead.
+        UsageError: it is something else; the message says what to give instead.
     """
     if isinstance(given, Task):
         return given
@@ -100,7 +100,7 @@ def _refusal(given: object) -> str:
             "workflow(definition, invoke_step=…)"
         )
     shown = f" ({given!r:.80})" if isinstance(given, str | int | float | bool | None) else ""
-    return f"the task is of type {kind}{shown}, which is none: give {WAYS}"
+    return f"the task is of type {kind}{shown}, which cannot be one: give {WAYS}"
 
 
 def _adapter(given: object) -> str | None:

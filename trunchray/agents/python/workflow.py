@@ -48,7 +48,7 @@ def workflow(
     what `trigger` makes of it; every other one the output of the step before. A step with a function under `input` is
     given what that makes of the `Progress` so far.
 
-    Who has steps that run at the same time, again, or not at all, gives a `runner` instead:
+    If steps run at the same time, repeatedly or conditionally, give a `runner` instead:
     `runner(definition, payload)` or `runner(definition, payload, signal)` returns how the run ended, as a `RunResult`
     or anything with the same fields (`{runId, terminalStatus, outputs, events}`). Its definition need not be one that
     is read here.
@@ -57,7 +57,7 @@ def workflow(
     be async.
 
     Raises:
-        UsageError: there is nobody to run the steps, or the definition is none (see `read_definition`).
+        UsageError: neither `invoke_step` nor `runner` is given, or the definition is invalid (see `read_definition`).
     """
     if runner is not None:
         steps = _steps_if_any(definition)
@@ -66,10 +66,10 @@ def workflow(
         steps = read_definition(definition)
         run = _InOrder(steps, Callee.of(invoke_step, ("step", "payload"), "invoke_step"))
     else:
-        raise UsageError("a workflow needs somebody to run its steps: give workflow(definition, invoke_step=…)")
+        raise UsageError("a workflow needs a function that runs its steps: give workflow(definition, invoke_step=…)")
     written = (runner or invoke_step, definition, *(step for _, step in steps), trigger, output)
     last = steps[-1].name if steps else None
-    return Task(tuple(part for part in written if part is not None), _Workflow(run, last, trigger, output))
+    return Task(written, _Workflow(run, last, trigger, output))
 
 
 def _steps_if_any(definition: object) -> tuple[NamedStep, ...]:
