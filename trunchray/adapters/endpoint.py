@@ -24,17 +24,17 @@ from trunchray.errors import ProviderError, UsageError
 SHOWN = 300
 """Characters of a refusal that are shown."""
 _PACING = Pacing(max_in_flight=1024, timeout=86_400)
-"""Whoever asks sets the limits that are meant."""
+"""Practically no limits: callers have their own."""
 
 
 class Endpoint:
     """Posts values to one address, each once: a request that failed is not repeated.
 
-    `headers` are sent as they are, and never hold credentials; the key in the environment variable `api_key_env` is
-    sent as a bearer token, and `header_env` says for further headers which variable holds their value. They are read
-    when the first request is made, and replaced in everything that comes back.
+    `headers` are sent as they are, and never hold credentials. The key in the environment variable `api_key_env` is
+    sent as a bearer token; `header_env` names the variables that hold the values of further headers. Variables are read
+    when the first request is made, and their values are redacted in everything that comes back.
 
-    It can be pickled, and used from several event loops, in each of which it is to be closed.
+    It can be pickled, and used from several event loops; close it in each of them.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Endpoint:
         """Take the address and what is sent to it.
 
         Raises:
-            UsageError: the address is none, or what is given as a header looks like a credential.
+            UsageError: `url` is not an address, or a header looks like a credential.
         """
         self.url = _checked(url)
         self._headers = dict(headers or {})
@@ -66,10 +66,10 @@ class Endpoint:
         self._open = WeakKeyDictionary()
 
     async def post(self, body: JsonValue) -> JsonValue:
-        """The answer: the value that it is when it says it is JSON, else its text.
+        """The answer: its value when its content type is JSON, else its text.
 
         Raises:
-            ProviderError: there is no answer, or a refusal, or it is not the JSON that it says it is.
+            ProviderError: there is no answer, or its status is 300 or above, or it is not the JSON that it says.
             UsageError: a variable that holds a credential is not set.
         """
         loop = asyncio.get_running_loop()

@@ -72,7 +72,7 @@ def opened(location: str) -> tuple[Store, str]:
     """The folder that a file is in, there or not, and the file's name.
 
     Raises:
-        UsageError: the location can be no file's, or there is no such kind of store.
+        UsageError: the location cannot be a file's, or there is no such kind of store.
     """
     folder, _, name = absolute(location).rpartition("/")
     if not location or not name or location.endswith("/") or (is_uri(location) and folder.endswith("/")):

@@ -37,7 +37,7 @@ class ModelRequest:
     retry: int = 0
     """0 for the first try, then the number of the retry."""
     response_format: dict[str, JsonValue] | None = None
-    """OpenAI's field of that name, where no param of the model's is called so; None: it is not sent."""
+    """OpenAI's field of that name, for models whose params do not have it; None: it is not sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A language model that is asked for JSON, in the best way that it takes."""
+"""A language model that is asked for JSON, in the strictest way that it supports."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from trunchray.adapters.models.retry import Completed, Waits, complete_with_retr
 from trunchray.core.agent import ModelAgent
 from trunchray.errors import ProviderError
 
-JSON: Mapping[str, JsonValue] = {"response_format": {"type": "json_object"}}
-COLD: Mapping[str, JsonValue] = {"temperature": 0}
+JSON_MODE: Mapping[str, JsonValue] = {"response_format": {"type": "json_object"}}
+GREEDY: Mapping[str, JsonValue] = {"temperature": 0}
 
 
 class Way(NamedTuple):
@@ -28,14 +28,14 @@ class Way(NamedTuple):
     schema: bool = False
 
 
-WAYS = (Way(COLD, schema=True), Way({}, schema=True), Way({**JSON, **COLD}), Way(JSON), Way({}))
-"""Best first. A model that refuses one is asked the next way, until one has worked; that is kept to."""
+WAYS = (Way(GREEDY, schema=True), Way({}, schema=True), Way({**JSON_MODE, **GREEDY}), Way(JSON_MODE), Way({}))
+"""Strictest first. A model that refuses one is asked in the next way; the first that works is kept."""
 
 
 class JsonModel:
     """One model. Connections are made in the process and event loop of the first call; keys are read there, too.
 
-    Params of the spec's own go before those of the `ways`. It can be pickled, without its connections.
+    Params in the spec override those of the `ways`. It can be pickled, without its connections.
 
     Raises:
         UsageError: the model cannot be asked.
@@ -53,10 +53,10 @@ class JsonModel:
         self._clients: dict[int, ModelClient] = {}
         """By way."""
         self._first: asyncio.Event | None = None
-        """Set when the first call has ended: it finds out what all others do."""
+        """Set when the first call has ended; until then the others wait, as it finds out which way works."""
 
     async def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, JsonValue]) -> Completed:
-        """The reply to a chat, after as many retries as the spec's pacing has; `schema` is that of the answer.
+        """The reply to a chat, with as many retries as the spec's pacing allows; `schema` is that of the reply.
 
         Raises:
             UsageError: its key is not in the environment.

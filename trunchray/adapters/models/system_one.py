@@ -1,7 +1,7 @@
 """A decision model over HTTP ("System One", such as Jev): a state and typed questions in, typed answers out.
 
-It is no language model, so it does not speak OpenAI's protocol. The body of a request is `{model, state, questions:
-{id: question}}`, that of an answer `{answers: {id: answer}}`; what else stands in an answer is passed over.
+It is not a language model, and does not speak OpenAI's protocol. The body of a request is `{model, state, questions:
+{id: question}}`, that of an answer `{answers: {id: answer}}`, whose other keys are ignored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from trunchray.errors import ProviderError
 
 RETRIES = 2
 LONGEST_WAIT = 60.0
-"""Seconds; a `Retry-After` that names more is not waited for."""
+"""Seconds; a longer `Retry-After` is ignored."""
 
 _HTTP = "http_"
 _REASONS: Mapping[str, FallbackReason] = {"timeout": "timeout", "connection": "network"}
@@ -63,7 +63,7 @@ class SystemOneClient:
         self._waits, self._wall_clock = waits or Waits(), wall_clock
 
     async def decide(self, state: JsonValue, questions: Sequence[Question]) -> tuple[Decision, ...] | Fallback:
-        """One request about all questions; one decision for each, in their order, or why there is none."""
+        """One request with all questions: one decision for each, in their order, or why there is none."""
         began = self._waits.clock()
         found = await self._decided(state, questions)
         if isinstance(found, Fallback):

@@ -1,4 +1,4 @@
-"""Where decision models are reached, and under which names the environment holds their keys."""
+"""Addresses of decision models, and the environment variables that hold their keys."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trunchray.adapters.models.keys import Key
 OFFICIAL = "https://api.typesafe.ai/v1/systemone"
 GATEWAY = "https://ai-gateway.vercel.sh/typesafe/v1/systemone"
 ANYWHERE = "SYSTEM_ONE_API_KEY"
-"""What is looked for last, whoever is asked, and alone when that is neither of the two above."""
+"""Read last at the two addresses above, and alone at any other."""
 
 _OWN: Mapping[str, tuple[str, ...]] = {
     OFFICIAL: ("TYPESAFE_API_KEY",),
@@ -26,7 +26,7 @@ def key_names(url: str, named: str | None = None) -> tuple[str, ...]:
 
 
 def find_key(names: tuple[str, ...], environ: Mapping[str, str]) -> Key | None:
-    """The first of these that is set, to what a header can carry; None when none is."""
+    """The first of these variables whose value can be sent in a header; None when there is none."""
     found = (Key(name, environ.get(name, "").strip()) for name in names)
     return next((key for key in found if key.text and _can_be_sent(key.text)), None)
 

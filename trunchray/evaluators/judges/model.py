@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
-from trunchray.adapters.models.json_model import COLD, JSON, WAYS, JsonModel, Way
+from trunchray.adapters.models.json_model import GREEDY, JSON_MODE, WAYS, JsonModel, Way
 from trunchray.adapters.models.retry import Waits
 from trunchray.core.agent import ModelAgent
 from trunchray.core.decisions import Decision, Fallback, FallbackReason, Question, Thresholds, check_questions
@@ -20,8 +20,8 @@ from trunchray.evaluators.judges.prompt import INSTRUCTIONS, messages, schema
 LISTED = 5
 """Tokens whose probabilities are asked for in the place of each; some providers give no more."""
 
-_LOGPROBS: Mapping[str, JsonValue] = {**COLD, "logprobs": True, "top_logprobs": LISTED}
-_WAYS = (Way(_LOGPROBS, schema=True), Way({**JSON, **_LOGPROBS}), *WAYS)
+_LOGPROBS: Mapping[str, JsonValue] = {**GREEDY, "logprobs": True, "top_logprobs": LISTED}
+_WAYS = (Way(_LOGPROBS, schema=True), Way({**JSON_MODE, **_LOGPROBS}), *WAYS)
 _REASONS: Mapping[str, FallbackReason] = {
     "timeout": "timeout",
     "connection": "network",
@@ -35,8 +35,8 @@ class ModelJudge:
 
     Its probabilities are those of the tokens of its answers where the provider gives them, else the ones it states;
     each decision's `method` says which. The first calls find out what the model takes: token probabilities, the schema
-    of the answer, a temperature of 0. Params of the spec's own go before these. `timeout` bounds one request, in
-    seconds, in place of the spec's; retries are those of `pacing`, with `waits` between them. Keys are read from the
+    of the answer, a temperature of 0. Params in the spec override these. `timeout` bounds one request, in seconds, in
+    place of the spec's; retries are those of `pacing`, with `waits` between them. Keys are read from the
     environment where requests are made.
 
     Raises:
