@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 from trunchray.adapters.calling import hand_out
+from trunchray.errors import UsageError
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -54,6 +55,19 @@ def own_loop() -> Generator[asyncio.Runner]:
             runner.close()
         else:
             loop.close()
+
+
+def refuse_running_loop(call: str) -> None:
+    """Make sure that a call that blocks does not hold up an event loop; `call` is its name.
+
+    Raises:
+        UsageError: a loop is running in this thread.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise UsageError(f"{call}: an event loop is running already; write `await a{call}(…)`")
 
 
 async def cancel_others() -> bool:

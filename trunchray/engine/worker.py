@@ -32,7 +32,7 @@ from trunchray.agents.admitted import Admitted
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.agents.unasked import Unasked
-from trunchray.core.agent import AgentSpec, PythonAgent
+from trunchray.core.agent import AgentSpec, ModelAgent, PythonAgent
 from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
@@ -246,11 +246,7 @@ class Worker:
             UsageError: a key is missing, say.
         """
         for spec in self._plan.spec.agents:
-            if not (self._asks and spec.name in agents):
-                continue
-            if isinstance(spec, PythonAgent):
-                self._python(spec)
-            elif spec.mock is None:
+            if self._asks and spec.name in agents and isinstance(spec, ModelAgent) and spec.mock is None:
                 build_client(spec, environ=os.environ)
 
     def renumber(self, index: int, count: int) -> None:
@@ -362,17 +358,14 @@ class Worker:
 
     def _agent(self, spec: AgentSpec, admission: AgentAdmission) -> Agent:
         if isinstance(spec, PythonAgent):
-            return Admitted(self._python(spec), admission)
+            from trunchray.agents.python.agent import PythonTaskAgent  # noqa: PLC0415 - as above
+
+            return Admitted(PythonTaskAgent(required(self._program, spec).task, timeout=spec.timeout), admission)
         replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
         client = build_client(spec, environ=os.environ, replay=replay)
         if self._place.config.observe.anything:
             client = ObservedClient(client, spec, self._telemetry)
         return build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
-
-    def _python(self, spec: PythonAgent) -> Agent:
-        from trunchray.agents.python.agent import PythonTaskAgent  # noqa: PLC0415 - as above
-
-        return PythonTaskAgent(required(self._program, spec).task, timeout=spec.timeout)
 
     def _look_up(self, shard: Shard, attempt: int) -> _Stored:
         """What there is of a shard, and what is to be done; of the answers only what is needed for that."""

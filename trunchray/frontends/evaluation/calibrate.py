@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
 
-from trunchray.adapters.loops import own_loop
+from trunchray.adapters.loops import own_loop, refuse_running_loop
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.task import as_task
 from trunchray.core.calibration import CheckCalibration, Sample, Trouble, calibrated
@@ -26,6 +25,7 @@ from trunchray.evaluators.python.judging import decisions_about, state_of
 from trunchray.evaluators.python.scorer import as_scorers
 from trunchray.frontends.evaluation.labelled_cases import LabelledCase, read_labelled_cases
 from trunchray.frontends.evaluation.spec import MAX_CONCURRENCY, count, seconds
+from trunchray.frontends.evaluation.watching import show
 
 Cases = Iterable[Mapping[str, object]]
 
@@ -80,13 +80,10 @@ def calibrate(
     Raises:
         UsageError: a check is not a question, a case or label is not valid, or there is no judge; nothing was run.
     """
+    refuse_running_loop("calibrate")
     job = _job(name, run, cases, checks, judge, concurrency=concurrency, timeout=timeout)
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        with own_loop() as runner:
-            return _told(runner.run(job.calibrate()), quiet=quiet)
-    raise UsageError("calibrate: an event loop is running already; write `await acalibrate(…)`")
+    with own_loop() as runner:
+        return _told(runner.run(job.calibrate()), quiet=quiet)
 
 
 async def acalibrate(
@@ -107,7 +104,7 @@ async def acalibrate(
 
 def _told(found: Calibration, *, quiet: bool) -> Calibration:
     if not quiet:
-        sys.stdout.write(found.markdown())
+        show(found.markdown())
     return found
 
 

@@ -10,7 +10,6 @@ import sys
 import threading
 from asyncio import AbstractEventLoop
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -18,13 +17,14 @@ from os import PathLike
 from typing import Any, ParamSpec, TypeVar
 
 from trunchray.adapters.calling import in_thread
+from trunchray.adapters.loops import refuse_running_loop
 from trunchray.core.evaluation import EvaluationReport, failure
 from trunchray.engine.seating import PoolName
-from trunchray.errors import UsageError
 from trunchray.frontends.evaluation.dataset import Data
 from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
 from trunchray.frontends.evaluation.job import Job
 from trunchray.frontends.evaluation.spec import read_spec
+from trunchray.frontends.evaluation.watching import show
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -85,8 +85,7 @@ def evaluate(
         StoreError: the store refused or lost something; finished work is kept.
         Interrupted: not all cases could be run; the same call continues.
     """
-    if _loop_runs():
-        raise UsageError("evaluate: an event loop is running already; write `await aevaluate(…)`")
+    refuse_running_loop("evaluate")
     spec = read_spec(
         name=name,
         task=task,
@@ -110,25 +109,10 @@ def evaluate(
     if quiet:  # which hides the summary, but not that nothing was compared
         sys.stderr.write(missing)
     else:
-        _tell(report.text(), missing)
+        show(report.text() + missing)
     if not report.passed:
         raise failure(report)
     return report
-
-
-def _loop_runs() -> bool:
-    """Whether an event loop is running in this thread, which would stand still."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
-
-
-def _tell(*texts: str) -> None:
-    """Print; a reader that has gone away, as after `| head`, changes no verdict."""
-    with suppress(BrokenPipeError):
-        sys.stdout.write("".join(texts))
 
 
 def _no_baseline(compare: object) -> str:

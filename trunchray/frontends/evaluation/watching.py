@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -15,6 +16,12 @@ LINE_EVERY = 10.0
 """Seconds between two lines where there is no terminal."""
 _CLEAR = "\r\x1b[2K"
 """Back to the start of a terminal's line, and nothing on it."""
+
+
+def show(text: str) -> None:
+    """Print a result; a reader that has gone away, as after `| head`, changes no verdict."""
+    with suppress(BrokenPipeError):
+        sys.stdout.write(text)
 
 
 class Watching:
