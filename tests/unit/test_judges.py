@@ -16,7 +16,7 @@ import pytest
 from trunchray.core.agent import ModelAgent
 from trunchray.core.decisions import NO, YES, Decision, Fallback, Question, Thresholds
 from trunchray.errors import UsageError
-from trunchray.evaluators.judges.bars import Bars, invoking, jev, system_one
+from trunchray.evaluators.judges.bars import Bars, checked_judge, jev, system_one
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.judges.function import FunctionJudge
 from trunchray.evaluators.judges.model import ModelJudge
@@ -218,18 +218,18 @@ def test_who_asks_again_can_be_sent_to() -> None:
 def test_questions_without_a_judge_are_refused() -> None:
     """The message names the checks and says what to do, also where only bars are given."""
     with pytest.raises(UsageError, match=r"scorers 'ready', 'tone': .* has no judge; make one with judge_model"):
-        invoking(None, ["ready", "tone"])
+        checked_judge(None, ["ready", "tone"])
     with pytest.raises(UsageError, match=r"scorer 'ready': .*system_one\(\) .*has no invoke; make one with judge_mod"):
-        invoking(system_one(), ["ready"])
+        checked_judge(system_one(), ["ready"])
 
 
 def test_code_checks_need_no_judge() -> None:
     """Where a judge decides nothing, any will do, and none."""
-    assert invoking(None, []) is None
-    assert invoking(system_one(), []) is None
-    assert invoking(ScriptedJudge({}), []) is None
+    assert checked_judge(None, []) is None
+    assert checked_judge(system_one(), []) is None
+    assert checked_judge(ScriptedJudge({}), []) is None
     judge = ScriptedJudge({})
-    assert invoking(judge, ["ready"]) is judge
+    assert checked_judge(judge, ["ready"]) is judge
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_code_checks_need_no_judge() -> None:
 def test_what_is_no_judge(judge: object, said: str) -> None:
     """It is refused even when no check needs it, with how to make a judge of it."""
     with pytest.raises(UsageError, match=said):
-        invoking(judge, [])
+        checked_judge(judge, [])
 
 
 @pytest.mark.parametrize("url", ["ftp://host/x", "https://user:secret@host/x", "https://host/x?api_key=secret"])

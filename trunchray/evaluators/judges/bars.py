@@ -51,7 +51,7 @@ def checked_agent(escalate: object) -> Any:
     return escalate
 
 
-def invoking(judge: object, needs: Sequence[str]) -> Judge | None:
+def checked_judge(judge: object, needs: Sequence[str]) -> Judge | None:
     """The judge that decides the checks named in `needs`; None when that is empty.
 
     Raises:

@@ -18,7 +18,7 @@ from trunchray.core.decisions import Decision
 from trunchray.core.frozen import Frozen
 from trunchray.core.record import Returned, RunRecord
 from trunchray.errors import UsageError
-from trunchray.evaluators.judges.bars import invoking
+from trunchray.evaluators.judges.bars import checked_judge
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
 from trunchray.evaluators.python.judging import decisions_about, state_of
@@ -119,7 +119,7 @@ def _job(
     timeout: str | float,
 ) -> _Job:
     scorers, limit = _questions(checks), seconds(timeout)
-    asked = invoking(judge, list(scorers))
+    asked = checked_judge(judge, list(scorers))
     if asked is None:
         raise UsageError("checks: no checks; give at least one question")
     agent = PythonTaskAgent(as_task(run), timeout=limit)

@@ -18,7 +18,7 @@ from trunchray.core.digest import canonical
 from trunchray.core.experiment import Experiment
 from trunchray.core.plain import plain
 from trunchray.errors import UsageError
-from trunchray.evaluators.judges.bars import invoking
+from trunchray.evaluators.judges.bars import checked_judge
 from trunchray.evaluators.judges.base import Judge
 from trunchray.evaluators.python.scorer import Scorer, as_scorers, check_thresholds, needs_judge
 from trunchray.frontends.evaluation.dataset import Data, DataCase, read_dataset
@@ -72,7 +72,7 @@ def read_spec(
         raise UsageError(f"name: expected a text, got {name!r}")
     place = None if save is None else save_place(save)
     found = as_scorers(scorers)
-    decides = invoking(judge, needs_judge(found))
+    decides = checked_judge(judge, needs_judge(found))
     check_thresholds(found, decides.thresholds if decides else Thresholds())
     source, cases = read_dataset(data, found)
     return Spec(
