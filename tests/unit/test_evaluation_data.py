@@ -51,6 +51,7 @@ def test_null_is_an_expected_output():
         ({"input": 1, "msut": ["tests"]}, "data[0]: unknown key 'msut' — did you mean 'must'?"),
         ({"name": "x"}, "data[0]: a case needs 'input'"),
         ({"input": 1, "name": ""}, "data[0]: name: expected a text, got ''"),
+        ({"input": 1, "name": "half \ud83d"}, "data[0]: name: expected a text, got 'half \\ud83d'"),
         ({"input": 1, "must": "tests"}, "data[0]: must: expected a list of names of checks, got 'tests'"),
         ({"input": 1, "must": ["test"]}, "data[0]: must: there is no check 'test' — did you mean 'tests'?"),
         ({"input": 1, "skip": ["docs"]}, "data[0]: skip: there is no check 'docs'"),

@@ -117,6 +117,7 @@ def test_ask_has_its_own_bar() -> None:
     [
         ("", "a question must be a sentence, and not empty (got '')"),
         ("  ", "a question must be a sentence, and not empty (got '  ')"),
+        ("Is \ud83d?", "a question must be a sentence, and not empty (got 'Is \\ud83d?')"),
         ({}, "a question must be a sentence, and not empty (got None)"),
         ({"question": 3}, "a question must be a sentence, and not empty (got 3)"),
         ({"question": "Q?", "yse": 0.5}, "has no 'yse' — did you mean 'yes'?"),
@@ -139,6 +140,7 @@ def test_ask_has_its_own_bar() -> None:
         (ask("Q?", options=[f"o{n}" for n in range(256)], pass_="o1"), "a question has 1 to 255 options, not 256"),
         (ask("Q?", options=["a", "a"], pass_="a"), "two options have the name 'a'"),
         (ask("Q?", options=["a", ""], pass_="a"), "every option has a name, which is not empty (got '')"),
+        (ask("Q?", options=["a", "\ud83d"], pass_="a"), "every option has a name, which is not empty (got '\\ud83d')"),
         (ask("Q?", options=["a", 3], pass_="a"), "every option has a name, which is not empty (got 3)"),  # type: ignore[list-item]
         (ask("Q?", options="ab", pass_="a"), "options must be a list of names, or a mapping"),
         (ask("Q?", options={"a": 1, "b": 0}, pass_="a"), "(got 1); credits need pass_at"),
@@ -191,7 +193,9 @@ def test_what_is_no_check_is_refused_by_its_name(check: Any, problem: str) -> No
     assert problem in str(e.value)
 
 
-@pytest.mark.parametrize(("name", "said"), [("", "''"), (" ", "' '"), (3, "3"), (None, "None")])
+@pytest.mark.parametrize(
+    ("name", "said"), [("", "''"), (" ", "' '"), (3, "3"), (None, "None"), ("\ud83d", "'\\ud83d'")]
+)
 def test_a_scorer_needs_a_name(name: Any, said: str) -> None:
     """It is what reports and limits call it."""
     with pytest.raises(UsageError, match="the name of a scorer must be a string") as e:

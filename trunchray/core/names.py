@@ -1,9 +1,15 @@
-"""Suggesting the name somebody meant."""
+"""What a name is, and suggesting the one that somebody meant."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from typing import TypeGuard
+
+
+def is_name(value: object) -> TypeGuard[str]:
+    """Whether it is a text that can be stored, and seen: not blank, and without half of a surrogate pair."""
+    return isinstance(value, str) and bool(value.strip()) and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:

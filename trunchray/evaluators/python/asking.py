@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trunchray.core.decisions import FEWEST_LEVELS, MOST_LEVELS, MOST_OPTIONS
-from trunchray.core.names import nearest
+from trunchray.core.names import is_name, nearest
 from trunchray.core.rule import Rule, yes_no
 from trunchray.core.share import is_share
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
@@ -164,7 +164,7 @@ def _answers(kind: str, given: Any, fewest: int, most: int) -> dict[str, str | N
     found: dict[str, str | None] = {}
     for name in given:
         meaning = given[name] if isinstance(given, Mapping) else None
-        if not isinstance(name, str) or not name.strip():
+        if not is_name(name):
             raise ValueError(f"every {kind} has a name, which is not empty (got {name!r})")
         if name in found:
             raise ValueError(f"two {kind}s have the name {name!r}")
@@ -183,7 +183,7 @@ def _check_known(kind: str, name: object, answers: Mapping[str, object]) -> None
 
 
 def _question(question: object) -> str:
-    if isinstance(question, str) and question.strip():
+    if is_name(question):
         return question
     raise ValueError(f"a question must be a sentence, and not empty (got {question!r})")
 

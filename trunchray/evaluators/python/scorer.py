@@ -9,6 +9,7 @@ from typing import Any
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decisions import Thresholds
 from trunchray.core.digest import digest
+from trunchray.core.names import is_name
 from trunchray.core.record import RunRecord
 from trunchray.errors import UsageError
 from trunchray.evaluators.python.asking import Ask, ask, read_sentence, read_yes_no
@@ -73,7 +74,7 @@ def check_thresholds(scorers: Mapping[str, Scorer], usual: Thresholds) -> None:
 
 
 def _scorer(name: object, check: object) -> Scorer:
-    if not isinstance(name, str) or not name.strip():
+    if not is_name(name):
         raise UsageError(f"the name of a scorer must be a string, and not empty (got {name!r})")
     try:
         return _read(check)

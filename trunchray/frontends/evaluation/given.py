@@ -11,7 +11,7 @@ from trunchray.core.case import CaseInput
 from trunchray.core.digest import canonical
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
-from trunchray.core.names import nearest
+from trunchray.core.names import is_name, nearest
 from trunchray.core.plain import as_text, plain
 from trunchray.errors import UsageError
 
@@ -73,7 +73,7 @@ def checked_row(place: str, row: object, *, also: tuple[str, ...], needs: tuple[
 def _name(place: str, name: object, given: JsonValue) -> str:
     if name is None:
         return as_text(given)
-    if not isinstance(name, str) or not name:
+    if not is_name(name):
         raise UsageError(f"{place}: name: expected a text, got {excerpt(repr(name), 60)}")
     return name
 

@@ -16,6 +16,7 @@ from trunchray.core.allowance import Allowance, allowances
 from trunchray.core.decisions import Thresholds
 from trunchray.core.digest import canonical
 from trunchray.core.experiment import Experiment
+from trunchray.core.names import is_name
 from trunchray.core.plain import plain
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import checked_judge
@@ -68,7 +69,7 @@ def read_spec(
     Raises:
         UsageError: the evaluation cannot be run as asked.
     """
-    if not name or not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers are not type-checked
+    if not is_name(name):
         raise UsageError(f"name: expected a text, got {name!r}")
     place = None if save is None else save_place(save)
     found = as_scorers(scorers)
