@@ -1,7 +1,7 @@
 """A refund agent with tools: what it says, which tools it calls, and whether its reply may be sent.
 
-The agent follows a script and its judge a rule, so that this runs offline. Put your own in their places: an agent needs
-`send`, and `stream` if its steps are to be seen; a judge may be a language model: `judge_model("openai/gpt-4o-mini")`.
+The agent follows a script and its judge a rule, so that this runs offline. Use your own instead: an agent needs `send`,
+and `stream` for its steps to be checked; a judge can be a language model: `judge_model("openai/gpt-4o-mini")`.
 
     python examples/refund_agent.py
     trunchray eval run examples/refund_agent.py
@@ -25,7 +25,7 @@ SHIPPING = "We ship to every address in the country, and it takes two to four da
 
 
 class RefundAgent:
-    """Answers one message. Whoever listens to its stream learns of every call of the model and of a tool."""
+    """Answers one message. Its stream tells of every call of the model and of a tool."""
 
     def __init__(self) -> None:
         self._listeners: list[asyncio.Queue[dict[str, Any]]] = []
@@ -36,7 +36,7 @@ class RefundAgent:
         return {"type": "reply", "reply": self._reply(message)}
 
     async def stream(self) -> AsyncIterator[dict[str, Any]]:
-        """What happens from now on."""
+        """The events from now on."""
         events: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self._listeners.append(events)
         try:
@@ -76,7 +76,7 @@ class RefundAgent:
 
 
 def ready(asked: dict[str, Any]) -> dict[str, Any]:
-    """A judge as a function: of each question the probability that the answer is yes."""
+    """A judge as a function: for each question, the probability that the answer is yes."""
     reply = asked["state"]["output"]
     p = 0.5 if reply.startswith("There is no order") else 0.9
     return {"decisions": [{"id": question["id"], "type": "noul", "noul": p} for question in asked["questions"]]}

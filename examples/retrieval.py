@@ -1,8 +1,8 @@
-"""An answerer over a small collection of texts: the shape of its answers, what is in them, and whether it is made up.
+"""Answering from a small collection of texts: the form of the answers, their content, and whether they are made up.
 
-It picks the sentence that shares the rarest words with the question. A prebuilt judge decides whether an answer is
-supported by its source; its one step is a rule here, so that this runs offline. To ask a model, name it in place of
-"rule", and give `model_steps()` in place of `judge_step`.
+The task picks the sentence that shares the rarest words with the question. A prebuilt judge decides whether an answer
+is supported by its source. Its one step is a rule here, so that this runs offline; to ask a model, name one instead of
+"rule", and give `model_steps()` instead of `judge_step`.
 
     python examples/retrieval.py
     trunchray eval run examples/retrieval.py
@@ -27,14 +27,14 @@ UNKNOWN = "I do not know."
 
 
 class Answer(BaseModel):
-    """What the answerer returns. `source` is the name of a text."""
+    """What the task returns. `source` is the name of a text."""
 
     answer: str
     source: str | None
 
 
 def words(text: str) -> set[str]:
-    """The words of a text by how they begin."""
+    """The words of a text, by their first letters: enough to find "returned" by "return"."""
     return {word[:4] for word in re.findall(r"\w+", text.lower()) if len(word) > 3 or word.isdigit()}
 
 
@@ -56,13 +56,13 @@ def answer(question: str) -> Answer:
 
 
 def answers(run: RunRecord) -> Any:
-    """A helper is a function of the run, and can be given a part of it: here the text of the answer."""
+    """Call a helper with part of the output: the text of the answer."""
     expected: Any = run.expected_output
     return includes()(replace(run, output=run.output.answer, expected_output=expected["answer"]))
 
 
 def judge_step(step: dict[str, Any], payload: dict[str, Any]) -> str:
-    """In place of the model that the step is pinned to: are all words of the output in its context?"""
+    """Instead of the model that the step is pinned to: are all words of the output in its context?"""
     made_up = words(payload["output"]) - words(payload["input"]["context"])
     if made_up:
         return json.dumps({"category": "unfaithful", "reason": f"not in the source: {sorted(made_up)}"})

@@ -1,6 +1,6 @@
-"""A workflow of three steps, from a customer's letter to an order confirmation: its result, and the way to it.
+"""A workflow of three steps, from a customer's letter to an order confirmation: its result, and the steps to it.
 
-The steps are plain functions here, so that this runs offline; `invoke_step` is where a language model would be asked.
+The steps are plain functions, so that this runs offline; in `invoke_step` you would ask a language model.
 
     python examples/workflow.py
     trunchray eval run examples/workflow.py
@@ -48,7 +48,7 @@ def result(run: Any) -> dict[str, Any]:
 
 
 def says_the_total(run: RunRecord) -> dict[str, Any]:
-    """A check of our own: the text names the total that was computed."""
+    """A check of your own: the text names the total that was computed."""
     total = f"{run.output['total']:.2f} €"
     return {"pass": total in run.output["text"], "explanation": f"expected {total} in the text"}
 
@@ -69,7 +69,7 @@ evaluation: dict[str, Any] = {
         "way": ran_steps(["read", "price", "confirm"]),
         "fast": under(ms=5_000),
     },
-    # Numbers in words are not read yet: that run fails, and with it every check of the case.
+    # Numbers in words are not understood: that run fails, and with it every check of its case.
     "allow": {"total": 1, "text": 1, "shape": 1, "way": 1, "fast": 1},
 }
 

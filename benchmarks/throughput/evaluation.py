@@ -1,4 +1,4 @@
-"""How busy an evaluation keeps the places it may fill: a thousand cases of a function that only sleeps.
+"""How busy an evaluation keeps its `concurrency`: a thousand cases of a function that only sleeps.
 
 Busy is the time that runs took altogether, over `concurrency` times the time from the first run's start to the last
 one's end.
@@ -19,7 +19,7 @@ from trunchray import RunRecord, evaluate
 
 
 class Sleeper:
-    """Sleeps, and writes down from when to when."""
+    """Sleeps, and writes down when it began and ended."""
 
     def __init__(self, seconds: float, folder: str) -> None:
         self._seconds, self._folder = seconds, folder
@@ -39,7 +39,7 @@ def is_number(r: RunRecord) -> bool:
 
 
 def busy(cases: int, concurrency: int, seconds: float, pool: str) -> tuple[float, float]:
-    """The share of all places that was in use, and how long the whole call took."""
+    """The share of `concurrency` that was in use, from 0 to 1, and the seconds that the whole call took."""
     with tempfile.TemporaryDirectory() as folder:
         marks = Path(folder, "marks")
         marks.mkdir()

@@ -1,4 +1,4 @@
-"""What the ports share: labelled answers, a judge whose answers are recorded, and how often a check is right."""
+"""What the ports share: labelled answers, a judge that replays recorded ones, and how often a check is right."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from trunchray import EvaluationReport, evaluate, judge_model
 
 @dataclass(frozen=True)
 class Labelled:
-    """The file of a port: answers of no particular program, what is right about them, and what a judge said."""
+    """The file of a port: answers, their labels, and what a judge is taken to have said of each."""
 
     cases: Sequence[Mapping[str, Any]]
 
     @classmethod
     def of(cls, port: str) -> Labelled:
-        """What is in `<port>.json`, beside this file."""
+        """Read `<port>.json`, which is beside this file."""
         return cls(json.loads(Path(__file__).with_name(f"{port}.json").read_text(encoding="utf-8"))["cases"])
 
     def judge(self) -> Any:
@@ -35,7 +35,7 @@ class Labelled:
 
 
 def decision(question: Mapping[str, Any], shares: Mapping[str, float]) -> dict[str, Any]:
-    """Probabilities by answer in the form in which judges give them."""
+    """The decision of a judge that gives the answers these probabilities."""
     likeliest = max(shares.values())
     if question["type"] == "choice":
         choice = next(name for name in shares if shares[name] == likeliest)
@@ -54,11 +54,12 @@ def decision(question: Mapping[str, Any], shares: Mapping[str, float]) -> dict[s
 def measured(
     evaluation: Mapping[str, Any], labels: Mapping[str, bool], checks: Mapping[str, Sequence[str]]
 ) -> EvaluationReport:
-    """Run a port, and print how far each of `checks` agrees with the labels. `--model ID` asks a model as the judge.
+    """Run a port, and print how often each of `checks` agrees with the labels. `--model ID` makes a model the judge.
 
-    `labels` says by case whether it should pass. One of `checks` may be several of the evaluation, one for each case.
+    `labels` says whether each case should pass. `checks` maps a title to the scorers that decide: a case passes if
+    all of those pass that it does not skip.
     """
-    model = chosen() if "judge" in evaluation else {}
+    model = model_option() if "judge" in evaluation else {}
     judge = {"judge": judge_model(model)} if model else {}
     report = evaluate(**{**evaluation, **judge, "quiet": True})
     print(f"{evaluation['name']}: {len(labels)} labelled answers, {judged(evaluation, model)}")
@@ -70,33 +71,34 @@ def measured(
     return report
 
 
-def chosen() -> dict[str, str]:
-    """The model that the command line names; empty if none."""
+def model_option() -> dict[str, str]:
+    """The model that the command line names; empty if it names none."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", metavar="ID", help="ask this model as the judge, in place of what is recorded")
-    parser.add_argument("--base-url", metavar="URL", help="where it is, if its provider does not say so")
+    parser.add_argument("--model", metavar="ID", help="ask this model instead of replaying what is recorded")
+    parser.add_argument("--base-url", metavar="URL", help="its endpoint, if not that of its provider")
     given = parser.parse_args()
     return {"id": given.model, **({"base_url": given.base_url} if given.base_url else {})} if given.model else {}
 
 
 def judged(evaluation: Mapping[str, Any], model: Mapping[str, str]) -> str:
-    """By whom."""
+    """Who decided, for the heading."""
     if "judge" not in evaluation:
         return "judged by code"
     return f"judged by {model['id']}" if model else "judged by answers that are recorded; no model was asked"
 
 
 def agreement(report: EvaluationReport, labels: Mapping[str, bool], names: Sequence[str]) -> str:
-    """The cells of one line."""
+    """One line of the table, without its title."""
     passed = {
         case.name: all(case.checks[name].passed for name in names if name in case.checks) for case in report.cases
     }
-    kind = sum(passed[case] and not right for case, right in labels.items())
-    strict = sum(not passed[case] and right for case, right in labels.items())
-    return f"{len(labels) - kind - strict:>3}/{len(labels):<2}  {kind:>14}  {strict:>13}"
+    wrong_passes = sum(passed[case] and not right for case, right in labels.items())
+    wrong_fails = sum(not passed[case] and right for case, right in labels.items())
+    agrees = len(labels) - wrong_passes - wrong_fails
+    return f"{agrees:>3}/{len(labels):<2}  {wrong_passes:>14}  {wrong_fails:>13}"
 
 
 def unjudged(report: EvaluationReport) -> set[str]:
-    """Why checks have no verdict of the judge's."""
+    """Why the judge did not decide some checks."""
     said = [check.explanation or "" for case in report.cases for check in case.checks.values()]
     return {each for each in said if each.startswith("judge: ")}

@@ -1,4 +1,4 @@
-"""A battle in pairs: is the new answer at least as good as the old one? Beside it: is it at least as long?
+"""A pairwise battle: is the new answer at least as good as the old one? The baseline: it is at least as long.
 
 Judges may prefer what they read first, so each pair is judged in both orders. A check concerns one order, and the cases
 of the other one skip it.
@@ -23,13 +23,13 @@ ORDERS = {"new first": "old first", "old first": "new first"}
 
 
 def answers(asked: dict[str, Any]) -> dict[str, str]:
-    """What is evaluated: two answers that were given before, in the order of the case."""
+    """The task: two recorded answers, in the order of the case."""
     pair = PAIRS[asked["id"]]
     return {"first": pair["first"], "second": pair["second"]}
 
 
 def longer(run: RunRecord) -> bool:
-    """The new answer has at least as many letters."""
+    """The new answer is at least as long as the old one."""
     given: Any = run.input
     new_first = PAIRS[given["id"]]["order"] == "new first"
     new, old = ("first", "second") if new_first else ("second", "first")

@@ -1,4 +1,4 @@
-"""ABCDE factuality: how an answer compares with an expert's, in five ways; beside it: is the one in the other?
+"""ABCDE factuality: how an answer compares with an expert's, in five ways. The baseline: it contains it.
 
 python examples/ports/factuality.py [--model openai/gpt-4o-mini]
 trunchray eval run examples/ports/factuality.py
@@ -25,7 +25,7 @@ RELATIONS = {
 
 
 def answer(asked: dict[str, Any]) -> str:
-    """What is evaluated: an answer that was given before."""
+    """The task: a recorded answer."""
     return ANSWERS[asked["id"]]
 
 

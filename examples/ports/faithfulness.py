@@ -1,4 +1,4 @@
-"""Faithfulness: is all that an answer says in its context? Beside it: are most of its words there?
+"""Faithfulness: does the context support all that an answer says? The baseline: most of its words are in there.
 
 python examples/ports/faithfulness.py [--model openai/gpt-4o-mini]
 trunchray eval run examples/ports/faithfulness.py
@@ -23,7 +23,7 @@ VERDICTS = {
 
 
 def answer(asked: dict[str, Any]) -> str:
-    """What is evaluated: an answer that was given before."""
+    """The task: a recorded answer."""
     return ANSWERS[asked["id"]]
 
 

@@ -1,4 +1,4 @@
-"""Helpfulness from 1 to 10: is a reply worth at least 7? Beside it: has it at least twenty words?
+"""Helpfulness from 1 to 10: is a reply worth at least 7? The baseline: it has at least twenty words.
 
 With ten levels a judge is seldom sure of one, so the bar for that is lower than usual.
 
@@ -20,7 +20,7 @@ LEVELS = [str(number) for number in range(1, 11)]
 
 
 def answer(asked: dict[str, Any]) -> str:
-    """What is evaluated: a reply that was given before."""
+    """The task: a recorded reply."""
     return ANSWERS[asked["id"]]
 
 

@@ -1,4 +1,4 @@
-"""Keyword overlap: how many of the words that matter are in the answer; beside it: is it the reference, word for word?
+"""Keyword overlap: how many of the words that matter are in the answer. The baseline: it is the reference.
 
 python examples/ports/keywords.py
 trunchray eval run examples/ports/keywords.py
@@ -17,7 +17,7 @@ ANSWERS = {case["id"]: case["answer"] for case in FILE.cases}
 
 
 def answer(asked: dict[str, Any]) -> str:
-    """What is evaluated: an answer that was given before."""
+    """The task: a recorded answer."""
     return ANSWERS[asked["id"]]
 
 
