@@ -1,7 +1,7 @@
-"""What tells one piece of somebody's Python from another: its source as far as Python knows it, else its byte code.
+"""What distinguishes one piece of Python code from another: its source where Python has it, else its byte code.
 
-Told are functions with their defaults and what they close over, bound methods, partials, classes and instances. What
-they reach through global names is not.
+Described are functions with their defaults and what they close over, bound methods, partials, classes and instances;
+not what they reach through global names.
 """
 
 from __future__ import annotations
@@ -19,38 +19,38 @@ from pydantic import BaseModel, JsonValue
 from trunchray.core.digest import digest
 
 Seen = frozenset[int]
-"""What is being told of right now, by `id`: a function may close over itself."""
+"""What is being described right now, by `id`: a function may close over itself."""
 
 DEEPEST = 100
-"""Things within things beyond which only the class is told."""
+"""Levels of nesting below which only the class is described."""
 
 
 def code_digest(value: object) -> str:
-    """64 hex digits of what a callable is: the same as long as its code and what it holds are."""
+    """64 hex digits of `described`: the same as long as the code and what it holds are the same."""
     return digest(described(value))
 
 
 def described(value: object) -> JsonValue:
-    """All that is told of a value, as JSON: of a callable object its class and attributes, of other ones the class."""
+    """A value as JSON: a callable object by its class and attributes, any other object by its class."""
     state = vars(value) if hasattr(value, "__dict__") and callable(value) and _is_instance(value) else None
     if state is None or is_dataclass(value):
-        return _told(value, frozenset())
-    return [_class(type(value)), _told(dict(state), frozenset({id(value)}))]
+        return _described(value, frozenset())
+    return [_class(type(value)), _described(dict(state), frozenset({id(value)}))]
 
 
 def _is_instance(value: object) -> bool:
     return not isinstance(value, type | FunctionType | MethodType | functools.partial)
 
 
-def _told(value: object, seen: Seen) -> JsonValue:
+def _described(value: object, seen: Seen) -> JsonValue:
     if id(value) in seen:
         return "itself"
     if len(seen) >= DEEPEST:
-        return _named(value)
+        return _class_name(value)
     try:
         return _whole(value, seen | {id(value)})
     except Exception:  # whatever an object of somebody else's raises when it is looked at
-        return _named(value)
+        return _class_name(value)
 
 
 def _whole(value: object, inside: Seen) -> JsonValue:
@@ -58,11 +58,11 @@ def _whole(value: object, inside: Seen) -> JsonValue:
         case None | bool() | int() | float() | complex() | str() | bytes() if not isinstance(value, Enum):
             return repr(value)
         case list() | tuple():
-            return [type(value).__name__, *(_told(item, inside) for item in value)]
+            return [type(value).__name__, *(_described(item, inside) for item in value)]
         case set() | frozenset():
-            return [type(value).__name__, *sorted(str(_told(item, inside)) for item in value)]
+            return [type(value).__name__, *sorted(str(_described(item, inside)) for item in value)]
         case Mapping():
-            return ["mapping", *([_told(key, inside), _told(item, inside)] for key, item in value.items())]
+            return ["mapping", *([_described(key, inside), _described(item, inside)] for key, item in value.items())]
         case _:
             return _code(value, inside)
 
@@ -72,9 +72,9 @@ def _code(value: object, seen: Seen) -> JsonValue:
         case FunctionType():
             return _function(value, seen)
         case MethodType():
-            return ["method", _told(value.__func__, seen), _told(value.__self__, seen)]
+            return ["method", _described(value.__func__, seen), _described(value.__self__, seen)]
         case functools.partial():
-            return ["partial", *(_told(part, seen) for part in (value.func, value.args, value.keywords))]
+            return ["partial", *(_described(part, seen) for part in (value.func, value.args, value.keywords))]
         case type():
             return _class(value)
         case CodeType():
@@ -88,18 +88,18 @@ def _function(function: FunctionType, seen: Seen) -> JsonValue:
     source = _source(code)
     # Several lambdas can share a line: what they name and hold tells them apart.
     written = _byte_code(code, seen) if source is None else [source, *_held(code, seen)]
-    cells = [_told(_content(cell), seen) for cell in function.__closure__ or ()]
-    return [written, _told(function.__defaults__, seen), _told(function.__kwdefaults__, seen), cells]
+    cells = [_described(_content(cell), seen) for cell in function.__closure__ or ()]
+    return [written, _described(function.__defaults__, seen), _described(function.__kwdefaults__, seen), cells]
 
 
 def _held(code: CodeType, seen: Seen) -> list[JsonValue]:
     if code.co_name != "<lambda>":
         return []
-    return [_told(code.co_names, seen), _told(code.co_consts, seen), _told(code.co_varnames, seen)]
+    return [_described(code.co_names, seen), _described(code.co_consts, seen), _described(code.co_varnames, seen)]
 
 
 def _byte_code(code: CodeType, seen: Seen) -> JsonValue:
-    return [code.co_name, code.co_code.hex(), *(_told(part, seen) for part in (code.co_consts, code.co_names))]
+    return [code.co_name, code.co_code.hex(), *(_described(part, seen) for part in (code.co_consts, code.co_names))]
 
 
 def _content(cell: CellType) -> object:
@@ -121,15 +121,15 @@ def _instance(value: object, seen: Seen) -> JsonValue:
         case Enum():
             return [_class(type(value)), value.name]
         case BaseModel():
-            return [_class(type(value)), _told(dict(value), seen)]
+            return [_class(type(value)), _described(dict(value), seen)]
         case _ if is_dataclass(value):
-            return [_class(type(value)), [[f.name, _told(getattr(value, f.name), seen)] for f in fields(value)]]
+            return [_class(type(value)), [[f.name, _described(getattr(value, f.name), seen)] for f in fields(value)]]
         case _:
-            return _named(value)
+            return _class_name(value)
 
 
-def _named(value: object) -> str:
-    """By its class alone."""
+def _class_name(value: object) -> str:
+    """A value by its class alone."""
     return f"{type(value).__module__}.{type(value).__qualname__}"
 
 

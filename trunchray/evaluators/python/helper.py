@@ -29,7 +29,8 @@ class Helper(ABC):
     def __call__(self, run: RunRecord) -> Any:
         """What it says of a run: a result, or an awaitable of one."""
 
-    def told(self) -> JsonValue:
+    @property
+    def identity(self) -> JsonValue:
         """All that decides it, as JSON."""
         named: Any = self  # every helper is a dataclass
         return [type(self).__name__, *(described(getattr(self, field.name)) for field in fields(named))]

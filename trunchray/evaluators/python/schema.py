@@ -51,10 +51,11 @@ class FitsSchema(Helper):
             return f"not a type that pydantic knows: {e}"
         return None
 
-    def told(self) -> JsonValue:
+    @property
+    def identity(self) -> JsonValue:
         """A type by its source, and what pydantic makes of it as a JSON Schema, if it can."""
         if not _is_type(self.schema):
-            return super().told()
+            return super().identity
         return [
             "FitsSchema",
             described(self.schema) if isinstance(self.schema, type) else None,

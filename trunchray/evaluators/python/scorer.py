@@ -96,7 +96,7 @@ def _read(check: object) -> Scorer:
         case Helper():
             if problem := check.problem():
                 raise ValueError(problem)
-            return CodeScorer(check, digest(check.told()))
+            return CodeScorer(check, digest(check.identity))
         case _:
             return _code(check)
 
