@@ -60,3 +60,15 @@ class RunRecord:
     ms: float = 0.0
     has_expected_output: bool = False
     """Whether the case has an `expectedOutput`, which may be null."""
+
+    @classmethod
+    def of(cls, input: JsonValue, returned: Returned, expected: tuple[JsonValue, ...]) -> RunRecord:
+        """What came of a run; `expected` has the case's `expectedOutput`, or is empty where it has none."""
+        return cls(
+            input=input,
+            output=returned.output,
+            expected_output=expected[0] if expected else None,
+            steps=returned.steps,
+            ms=returned.ms,
+            has_expected_output=bool(expected),
+        )

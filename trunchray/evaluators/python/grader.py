@@ -49,7 +49,7 @@ class PythonGrader:
             failed = CheckResult.failed(clean(f"run failed: {returned.error}"))
             results = dict.fromkeys(scorers, failed)
         else:
-            results = await self._results(scorers, run_record(case, returned))
+            results = await self._results(scorers, RunRecord.of(case.input.value, returned, _expected(case)))
         return _verdict(results, returned)
 
     def evaluator_digest(self, case: Case) -> str:
@@ -75,17 +75,10 @@ class PythonGrader:
         return {} if self._judge is None else await judge_checks(scorers, run, self._judge, self._timeout)
 
 
-def run_record(case: Case, returned: Returned) -> RunRecord:
-    """What checks are given: the input and what is expected as the case has them, and what came of the run."""
+def _expected(case: Case) -> tuple[JsonValue, ...]:
+    """The case's `expectedOutput`; empty where it has none."""
     data = case.data if isinstance(case.data, dict) else {}
-    return RunRecord(
-        input=case.input.value,
-        output=returned.output,
-        expected_output=data.get("expectedOutput"),
-        steps=returned.steps,
-        ms=returned.ms,
-        has_expected_output="expectedOutput" in data,
-    )
+    return (data["expectedOutput"],) if "expectedOutput" in data else ()
 
 
 def _verdict(results: Mapping[str, CheckResult], returned: Returned) -> Verdict:

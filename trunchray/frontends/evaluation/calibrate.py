@@ -181,14 +181,7 @@ class _Job:
             return _Outcome(case, {}, f"judge: {e}")
 
     async def _decisions(self, case: LabelledCase, returned: Returned) -> dict[str, Decision]:
-        record = RunRecord(
-            input=case.input,
-            output=returned.output,
-            expected_output=case.expected[0] if case.expected else None,
-            steps=returned.steps,
-            ms=returned.ms,
-            has_expected_output=bool(case.expected),
-        )
+        record = RunRecord.of(case.input, returned, case.expected)
         questions = [self.scorers[check].question(check) for check in self.scorers if check in case.labels]
         return await decisions_about(self.judge, state_of(record), questions, self.timeout)
 
