@@ -80,7 +80,7 @@ def test_an_experiment_is_compared_with_as_it_is():
         ('{"name": "e", "cases": {}}', "it names no format"),
         ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": NaN}}}}', "it is not JSON: "),
         ('{"format": 2, "name": "e", "cases": {"a": {"S": {"pass": false, "value": 1e999}}}}', "it is not JSON: "),
-        ('{"format": 2, "name": "e", "cases": {"a": {}, "a": {}}}', "it is not JSON: the key 'a' occurs twice"),
+        ('{"format": 2, "name": "e", "cases": {"a": {}, "a": {}}}', "it is not JSON: it has the key 'a' twice"),
         ('{"format": 2, "name": "e", "cases": {"a": {"S": {}}}}', "cases.a.S.pass: Field required"),
     ],
 )
@@ -153,6 +153,13 @@ def test_a_folder_is_refused_as_the_file_to_save(tmp_path: Path):
     """It would be found out after the run."""
     with pytest.raises(UsageError, match="is a folder; name a file in it"):
         save_place(tmp_path)
+
+
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path):
+    """It is known before anything is paid for: a file stands where a folder should be made."""
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(UsageError, match="cannot be written"):
+        save_place(tmp_path / "file" / "new" / "e.json")
 
 
 def test_any_other_place_will_do(place: str):

@@ -33,7 +33,7 @@ def parse_object(text: str) -> dict[str, JsonValue]:
         ValueError: it is something else, names a key twice, or holds a number that JSON cannot carry (NaN, infinity).
     """
     try:
-        value = json.loads(text, parse_constant=_refused, object_pairs_hook=_distinct)
+        value = json.loads(text, parse_constant=_refused, object_pairs_hook=distinct)
         json.dumps(value, allow_nan=False)  # 1e999 is read as infinity
     except RecursionError as e:
         raise ValueError("nested too deeply") from e
@@ -52,7 +52,12 @@ def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object's keys and values, for `json.loads`.
+
+    Raises:
+        ValueError: a key stands there twice, so that nobody can say which value is meant.
+    """
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -9,6 +9,7 @@ from os import PathLike, fspath
 from trunchray.adapters.location import opened
 from trunchray.core.case import MAX_CASES
 from trunchray.core.excerpt import excerpt
+from trunchray.core.json_object import distinct
 from trunchray.core.names import nearest
 from trunchray.errors import StoreError, UsageError
 from trunchray.frontends.evaluation.given import GivenCase, checked_row
@@ -73,7 +74,7 @@ def _lines(path: str) -> list[tuple[int, object]]:
     for number, line in enumerate(content.split("\n"), 1):
         if line.strip():
             try:
-                rows.append((number, json.loads(line)))
+                rows.append((number, json.loads(line, object_pairs_hook=distinct)))
             except (ValueError, RecursionError) as e:
                 raise UsageError(f"{path}:{number}: not JSON: {e}") from e
     return rows
@@ -91,6 +92,6 @@ def _named(place: str, names: object, scorers: Collection[str]) -> tuple[str, ..
     if isinstance(names, str) or not isinstance(names, list | tuple | set | frozenset):
         raise UsageError(f"{place}: expected a list of names of checks, got {excerpt(repr(names), 60)}")
     for name in names:
-        if name not in scorers:
+        if not isinstance(name, str) or name not in scorers:
             raise UsageError(f"{place}: there is no check {name!r}{nearest(str(name), scorers)}")
     return tuple(dict.fromkeys(names))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
 
 from trunchray.adapters.location import absolute, opened
 from trunchray.adapters.store import Store
 from trunchray.core.excerpt import excerpt
 from trunchray.core.experiment import Experiment
+from trunchray.core.json_object import distinct
 from trunchray.errors import StoreError, UsageError
 
 Comparable = str | os.PathLike[str] | Experiment | Mapping[str, object]
@@ -40,7 +41,8 @@ def save_place(save: object) -> str:
     Before anything is paid for it is made sure that it can be written to such a place at all.
 
     Raises:
-        UsageError: it is neither a path nor a URI, names no file, or there is no such kind of store.
+        UsageError: it is neither a path nor a URI, names no file, cannot be written, or there is no such kind of
+            store.
     """
     if not isinstance(save, str | os.PathLike) or not isinstance(location := os.fspath(save), str):
         raise UsageError(
@@ -49,7 +51,15 @@ def save_place(save: object) -> str:
     store, name = _opened("save", location)
     if store.folder is not None and (store.folder / name).is_dir():
         raise UsageError(f"save: {location!r} is a folder; name a file in it")
+    if store.folder is not None and not _can_be_written(store.folder):
+        raise UsageError(f"save: {location!r} cannot be written: {str(store.folder)!r} lets nobody write there")
     return absolute(location)
+
+
+def _can_be_written(folder: Path) -> bool:
+    """Whether files can be made in a folder, which may have to be made first."""
+    there = next(place for place in (folder, *folder.parents) if place.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def write_experiment(save: str | os.PathLike[str], experiment: Experiment) -> None:
@@ -88,7 +98,7 @@ def _read(location: str, where: str) -> Experiment | None:
     except StoreError as e:
         raise UsageError(f"{where}: cannot be read: {e}; name another file, or leave `compare` out") from e
     try:
-        return Experiment.parse(json.loads(content, object_pairs_hook=_unique), where)
+        return Experiment.parse(json.loads(content, object_pairs_hook=distinct), where)
     except (ValueError, RecursionError) as e:
         raise UsageError(f"{where}: it is not JSON: {e}; mend it, or leave `compare` out") from e
 
@@ -98,13 +108,3 @@ def _opened(key: str, location: str) -> tuple[Store, str]:
         return opened(location)
     except UsageError as e:
         raise UsageError(f"{key}: {e}") from e
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object whose keys are all different: of two results for one case, nobody knows which counts."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"the key {excerpt(twice, 80)!r} occurs twice")
-    return found
