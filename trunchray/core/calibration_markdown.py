@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trunchray.core.calibration import CheckCalibration, Row
-from trunchray.core.markdown import table, text
+from trunchray.core.markdown import listed, table, text
 from trunchray.core.wording import percent
 
 LISTED = 20
@@ -24,9 +24,9 @@ def _parts(check: CheckCalibration) -> Iterator[str]:
         headers = (*check.rows[0].bars, "agree", "unsure", "disagree", "decided")
         yield table(headers, [_cells(row, bold=row is check.best) for row in check.rows])
     if check.errors:
-        more = [f"- … and {len(check.errors) - LISTED:,} more"] if len(check.errors) > LISTED else []
-        listed = [f"- {text(error.case)}: {text(error.reason)}" for error in check.errors[:LISTED]]
-        yield f"Not decided ({len(check.errors):,}), and counted nowhere above:\n\n" + "\n".join([*listed, *more])
+        errors = (f"{text(error.case)}: {text(error.reason)}" for error in check.errors)
+        heading = f"Not decided ({len(check.errors):,}), and counted nowhere above:"
+        yield f"{heading}\n\n{listed(errors, len(check.errors), '- ', LISTED)}"
 
 
 def _advice(check: CheckCalibration) -> str:

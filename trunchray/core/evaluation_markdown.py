@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from trunchray.core.changes import Changes
-from trunchray.core.excerpt import excerpt
-from trunchray.core.markdown import table, text, whole_text
-from trunchray.core.printable import printable
+from trunchray.core.markdown import listed, table, text, whole_text
+from trunchray.core.printable import one_line, printable
 from trunchray.core.scorer_report import LimitName, ScorerReport
 
 LISTED = 100
@@ -41,10 +40,10 @@ def evaluation_markdown(
     ]
     sections = [f"# {_name(name)}", verdict(scorers, "**"), table(HEADERS, rows)]
     if failed:
-        sections.append("## Failed\n\n" + listed(map(_failed, failed), len(failed), "- "))
+        sections.append("## Failed\n\n" + listed(map(_failed, failed), len(failed), "- ", LISTED))
     changed = [f"{word}: {' — '.join(map(_name, names))}" for word, *names in changed_lines(changes)]
     if changed:
-        sections.append("## Changed\n\n" + listed(changed, len(changed), "- "))
+        sections.append("## Changed\n\n" + listed(changed, len(changed), "- ", LISTED))
     return "\n\n".join(sections) + "\n"
 
 
@@ -78,12 +77,6 @@ def changed_lines(changes: Changes) -> list[tuple[str, ...]]:
     ]
 
 
-def listed(lines: Iterable[str], count: int, mark: str) -> str:
-    """The first lines, each behind a mark, and how many more there are."""
-    shown = [mark + line for line, _ in zip(lines, range(LISTED), strict=False)]
-    return "\n".join(shown if count <= LISTED else [*shown, f"{mark}… and {count - LISTED:,} more"])
-
-
 def _failed(failed: FailedCheck) -> str:
     must = " (must pass)" if failed.must else ""
     return f"{_name(failed.check)} — {_name(failed.case)}{must}" + (
@@ -93,4 +86,4 @@ def _failed(failed: FailedCheck) -> str:
 
 def _name(name: str) -> str:
     """On one line, cut before what has to be escaped is."""
-    return whole_text(printable(excerpt(" ".join(name.split()), NAME_LENGTH)))
+    return whole_text(one_line(name, NAME_LENGTH))

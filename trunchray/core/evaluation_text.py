@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from trunchray.core.changes import Changes
 from trunchray.core.evaluation_markdown import (
     HEADERS,
+    LISTED,
     NAME_LENGTH,
     FailedCheck,
     cells,
     changed_lines,
-    listed,
     verdict,
 )
 from trunchray.core.excerpt import excerpt
-from trunchray.core.printable import printable
+from trunchray.core.markdown import listed
+from trunchray.core.printable import one_line
 from trunchray.core.scorer_report import ScorerReport
 
 NAMED = 50
@@ -26,21 +27,21 @@ def evaluation_text(
     name: str, scorers: Mapping[str, ScorerReport], failed: Sequence[FailedCheck], changes: Changes
 ) -> str:
     """The verdict, a line for each check with `!` at what is broken, then what failed and what changed."""
-    rows = [(_line(check), *(f"{'!' * bad}{cell}" for cell, bad in cells(report))) for check, report in scorers.items()]
-    sections = [f"{_line(name)} {verdict(scorers)}", _aligned([HEADERS, *rows])]
+    rows = [(_name(check), *(f"{'!' * bad}{cell}" for cell, bad in cells(report))) for check, report in scorers.items()]
+    sections = [f"{_name(name)} {verdict(scorers)}", _aligned([HEADERS, *rows])]
     if failed:
-        sections.append("failed:\n" + listed(map(_failed, failed), len(failed), "  "))
-    changed = [f"{word}: {' — '.join(map(_line, names))}" for word, *names in changed_lines(changes)]
+        sections.append("failed:\n" + listed(map(_failed, failed), len(failed), "  ", LISTED))
+    changed = [f"{word}: {' — '.join(map(_name, names))}" for word, *names in changed_lines(changes)]
     if changed:
-        sections.append("changed:\n" + listed(changed, len(changed), "  "))
+        sections.append("changed:\n" + listed(changed, len(changed), "  ", LISTED))
     return "\n".join(sections) + "\n"
 
 
 def check_text(report: ScorerReport, failed: Sequence[FailedCheck]) -> str:
     """Which limits of one check are broken, on one line; then every case that failed it, and why."""
     broken = "; ".join(f"{limit}: {named(limit.cases)}" for limit in report.broken)
-    lines = (f"{_line(each.case)}{_reason(each)}" for each in failed)
-    return "\n".join([broken or "every limit is kept", listed(lines, len(failed), "  ")])
+    lines = (f"{_name(each.case)}{_reason(each)}" for each in failed)
+    return "\n".join([broken or "every limit is kept", listed(lines, len(failed), "  ", LISTED)])
 
 
 def named(cases: Sequence[str]) -> str:
@@ -60,13 +61,13 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _failed(failed: FailedCheck) -> str:
-    return f"{_line(failed.check)} — {_line(failed.case)}{_reason(failed)}"
+    return f"{_name(failed.check)} — {_name(failed.case)}{_reason(failed)}"
 
 
 def _reason(failed: FailedCheck) -> str:
     must = " (must pass)" if failed.must else ""
-    return must + (f": {_line(failed.reason, 200)}" if failed.reason else "")
+    return must + (f": {one_line(failed.reason, 200)}" if failed.reason else "")
 
 
-def _line(text: str, most: int = NAME_LENGTH) -> str:
-    return printable(excerpt(" ".join(text.split()), most))
+def _name(name: str) -> str:
+    return one_line(name, NAME_LENGTH)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
 
 from trunchray.core.contrast import Effect
 from trunchray.core.excerpt import excerpt
@@ -27,6 +28,12 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], words: Collecti
     """A table: the first column and those under `words` to the left, figures to the right."""
     align = ["---", *("---" if header in words else "---:" for header in headers[1:])]
     return "\n".join("| " + " | ".join(row) + " |" for row in (headers, align, *rows))
+
+
+def listed(lines: Iterable[str], count: int, mark: str, most: int) -> str:
+    """The first `most` of `count` lines, each behind a mark, and how many more there are."""
+    shown = [mark + line for line in islice(lines, most)]
+    return "\n".join(shown if count <= most else [*shown, f"{mark}… and {count - most:,} more"])
 
 
 def text(value: str) -> str:
