@@ -54,6 +54,8 @@ def test_null_is_an_expected_output():
         ({"input": 1, "name": "half \ud83d"}, "data[0]: name: expected a text, got 'half \\ud83d'"),
         ({"input": 1, "must": "tests"}, "data[0]: must: expected a list of names of checks, got 'tests'"),
         ({"input": 1, "must": ["test"]}, "data[0]: must: there is no check 'test' — did you mean 'tests'?"),
+        ({"input": 1, "must": [["tests"]]}, "data[0]: must: there is no check ['tests']"),
+        ({"input": 1, "skip": [{}]}, "data[0]: skip: there is no check {}"),
         ({"input": 1, "skip": ["docs"]}, "data[0]: skip: there is no check 'docs'"),
         ({"input": 1, "skip": ["tests"], "must": ["tests"]}, "data[0]: 'tests' is both in 'must' and in 'skip'"),
         ({"input": math.nan}, "data[0]: input: float is not a JSON value"),
@@ -133,6 +135,7 @@ def test_a_jsonl_file(tmp_path: Path):
         ("{", "cases.jsonl:2: not JSON"),
         ("[1]", "cases.jsonl:2: a case is an object"),
         ('{"input":1,"expect":2}', ":2: "),
+        ('{"input":1,"must":["tests"],"must":[]}', "cases.jsonl:2: not JSON: it has the key 'must' twice"),
     ],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str, message: str):
@@ -217,7 +220,7 @@ def test_a_timeout_is_a_text_or_milliseconds(given: str | float, found: float):
     assert seconds(given) == pytest.approx(found)
 
 
-@pytest.mark.parametrize("given", ["60", "", "s", "-1s", 0, -1, True, math.inf, math.nan, None, "0s"])
+@pytest.mark.parametrize("given", ["60", "", "s", "-1s", 0, -1, True, math.inf, math.nan, None, "0s", 10**400])
 def test_what_is_no_timeout(given: Any):
     """Is refused before anything runs."""
     with pytest.raises(UsageError, match="timeout: expected a time such as '60s'"):

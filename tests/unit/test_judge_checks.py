@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel, JsonValue
@@ -218,6 +218,9 @@ async def test_a_judge_that_hangs_fails_its_checks_closed() -> None:
         (Decision("a", {YES: 1, NO: 0}), Decision("b", {YES: float("nan"), NO: 0})),
         (Decision("a", {YES: 1, NO: 0}), Decision("b", {YES: 0.8, NO: 0.1})),
         (Decision("a", {YES: 1, NO: 0}), Decision("b", {YES: 0.8, NO: 0.23})),
+        tuple(Decision(name, cast("Any", None)) for name in "ab"),
+        tuple(Decision(cast("Any", [name]), {YES: 1, NO: 0}) for name in "ab"),
+        tuple(Decision(name, {YES: 1, NO: 0}, method=cast("Any", "guessed")) for name in "ab"),
     ],
     ids=repr,
 )

@@ -232,6 +232,17 @@ def test_code_checks_need_no_judge() -> None:
     assert checked_judge(judge, ["ready"]) is judge
 
 
+class OwnJudge(ScriptedJudge):
+    identity: Any = None
+
+
+def own_judge(**parts: Any) -> OwnJudge:
+    judge = OwnJudge({})
+    for name, part in parts.items():
+        setattr(judge, name, part)
+    return judge
+
+
 @pytest.mark.parametrize(
     ("judge", "said"),
     [
@@ -239,6 +250,11 @@ def test_code_checks_need_no_judge() -> None:
         (sync, r"write judge_model\(<function sync"),
         (Agent(), "Agent is not a judge: it has no invoke, close"),
         (42, "int is not a judge"),
+        (own_judge(thresholds={"yes": 0.8}), "OwnJudge.thresholds must be Thresholds"),
+        (own_judge(timeout="1s"), "OwnJudge.timeout must be seconds above 0 .got '1s'"),
+        (own_judge(timeout=None), "OwnJudge.timeout must be seconds above 0 .got None"),
+        (own_judge(identity=object()), "OwnJudge.identity must be JSON"),
+        (own_judge(identity={"seed": 2**60}), "OwnJudge.identity must be JSON"),
     ],
 )
 def test_what_is_no_judge(judge: object, said: str) -> None:

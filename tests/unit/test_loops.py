@@ -9,6 +9,7 @@ from contextlib import suppress
 
 import pytest
 
+from trunchray.adapters.calling import let_go
 from trunchray.adapters.loops import DaemonThreads, own_loop
 
 
@@ -87,3 +88,18 @@ async def test_what_a_call_in_a_thread_raises_arrives() -> None:
     with suppress(SystemExit):
         DaemonThreads().submit(raises).result(timeout=60)
         pytest.fail("it raised nothing")
+
+
+async def test_what_is_closed_holds_nobody_up(released: threading.Event) -> None:
+    """Whether closing it raises, hangs, or is no function that can be awaited: there is nothing to be done about it."""
+
+    async def raises() -> None:
+        raise KeyboardInterrupt
+
+    async def hangs() -> None:
+        await asyncio.Event().wait()
+
+    def blocks() -> None:
+        released.wait()
+
+    await asyncio.gather(*map(let_go, (raises, hangs, blocks, lambda: 3)))

@@ -15,6 +15,8 @@ from typing import Any
 Outcome = tuple[Any, BaseException | None]
 Work = Callable[[], object]
 
+GRACE = 1.0
+"""Seconds that something has to give back what it holds."""
 IDLE = 10.0
 """Seconds that a thread waits for further work: starting one keeps the event loop waiting until it runs."""
 
@@ -66,6 +68,15 @@ async def call(function: Callable[..., Any], *arguments: Any) -> Any:
     while inspect.isawaitable(found):
         found = await found
     return found
+
+
+async def let_go(close: Callable[[], Any]) -> None:
+    """Have something give back what it holds. It has a second; what comes of it changes nothing any more."""
+    try:
+        await within(GRACE, call(close))
+    except BaseException as e:
+        if isinstance(e, asyncio.CancelledError) and is_cancelled():
+            raise
 
 
 def said(error: BaseException) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
@@ -16,6 +17,8 @@ def plain(value: object) -> JsonValue:
     Raises:
         ValueError: it has no such form, or holds a number that JSON cannot carry.
     """
+    if isinstance(value, Iterator):
+        raise ValueError(f"{type(value).__name__} is not a JSON value, and who reads it leaves nothing for others")
     try:
         found: JsonValue = to_jsonable_python(value, inf_nan_mode="constants")
         json.dumps(found, allow_nan=False)

@@ -18,6 +18,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from trunchray.adapters import parts
+from trunchray.adapters.calling import let_go
 from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache
 from trunchray.adapters.models.connect import build_client, load_clients
@@ -275,7 +276,7 @@ class Worker:
         for desk in self._desks.values():
             await desk.agent.close()
         if self._program and self._program.judge:
-            await self._program.judge.close()
+            await let_go(self._program.judge.close)
         if self._cache:
             self._cache.close()
         await self._sandbox.close()

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from pydantic import JsonValue
 
+from trunchray.adapters.calling import let_go
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.stored import stored_output, stored_steps
@@ -49,7 +50,7 @@ class PythonTaskAgent:
 
     async def close(self) -> None:
         """Release what the task holds."""
-        await self._task.close()
+        await let_go(self._task.close)
 
     @asynccontextmanager
     async def _alone(self) -> AsyncGenerator[None]:

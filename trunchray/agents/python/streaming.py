@@ -157,7 +157,7 @@ class _ThreadListener:
         self._came += 1
         try:
             self._take(event)
-        except Exception as e:  # an event that cannot be read
+        except BaseException as e:  # an event that cannot be read
             self._failed(e)
 
     def _failed(self, error: BaseException) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from trunchray.core.decisions import Thresholds
+from trunchray.core.digest import canonical
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.base import Judge
 
@@ -85,8 +86,22 @@ def _asked(needs: Sequence[str]) -> str:
 def _problem(judge: object) -> str | None:
     missing = [name for name in _PARTS if not hasattr(judge, name)]
     if not missing and callable(getattr(judge, "invoke", None)):
-        return None
+        return _wrong_part(judge)
     if callable(judge) or isinstance(judge, str | Mapping):
         return f"{type(judge).__name__} is not a judge by itself; write judge_model({judge!r:.60})"
     lacks = ", ".join(missing) or "invoke that can be called"
     return f"{type(judge).__name__} is not a judge: it has no {lacks}; {_ADVICE}"
+
+
+def _wrong_part(judge: Any) -> str | None:
+    """What is wrong with the parts of a judge that somebody wrote."""
+    name, timeout = type(judge).__name__, judge.timeout
+    if not isinstance(judge.thresholds, Thresholds):
+        return f"{name}.thresholds must be Thresholds (got {judge.thresholds!r:.60})"
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not timeout > 0:
+        return f"{name}.timeout must be seconds above 0 (got {timeout!r:.60})"
+    try:
+        canonical(judge.identity)
+    except ValueError as e:
+        return f"{name}.identity must be JSON: {e}"
+    return None

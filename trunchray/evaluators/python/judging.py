@@ -73,7 +73,12 @@ async def decisions_about(
     if isinstance(found.value, Fallback):
         detail = f": {found.value.detail}" if found.value.detail else ""
         raise ValueError(f"{found.value.reason}{detail}")
-    return _checked(questions, found.value)
+    try:
+        return _checked(questions, found.value)
+    except ValueError:
+        raise
+    except Exception as e:  # parts of other types than a decision has
+        raise ValueError(f"parse-error: {type(e).__name__}: {e}") from e
 
 
 def _checked(questions: Sequence[Question], reply: Any) -> dict[str, Decision]:
@@ -103,7 +108,10 @@ def _check(question: Question, probabilities: Mapping[str, float]) -> None:
 async def _decided(
     scorer: JudgeScorer, decision: Decision, state: JsonValue, judge: Judge, seconds: float
 ) -> CheckResult:
-    first = judged(scorer.rule, decision, judge.thresholds)
+    try:
+        first = judged(scorer.rule, decision, judge.thresholds)
+    except Exception as e:
+        return CheckResult.failed(clean(f"judge: parse-error: {type(e).__name__}: {e}"))
     if not first.unsure or judge.escalate is None:
         return first.result
     return await ask_again(scorer, first.result, state, judge.escalate, seconds)

@@ -9,6 +9,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from trunchray.adapters.calling import let_go
 from trunchray.adapters.loops import own_loop, refuse_running_loop
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.task import as_task
@@ -166,7 +167,7 @@ class _Job:
                 tasks = [group.create_task(outcome(case)) for case in self.cases if case.labels]
         finally:
             await self.agent.close()
-            await self.judge.close()
+            await let_go(self.judge.close)
         outcomes = [task.result() for task in tasks]
         return Calibration(name=self.name, checks=tuple(self._check(check, outcomes) for check in self.scorers))
 

@@ -13,13 +13,14 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, ParamSpec, TypeVar
 
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.loops import refuse_running_loop
 from trunchray.core.evaluation import EvaluationReport, failure
 from trunchray.engine.seating import PoolName
+from trunchray.errors import UsageError
 from trunchray.frontends.evaluation.dataset import Data
 from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
 from trunchray.frontends.evaluation.job import Job
@@ -58,7 +59,7 @@ def evaluate(
     quiet: bool = False,
     pool: PoolName = "auto",
     address: str | None = None,
-    out: str = "runs",
+    out: str | PathLike[str] = "runs",
 ) -> EvaluationReport:
     """Run every case, check what came out, print a summary, and fail if a check misses or drops too many cases.
 
@@ -100,8 +101,8 @@ def evaluate(
         timeout=timeout,
         judge=judge,
     )
-    caller = _caller.get() or _Caller()
-    job = Job(spec, (*spec.task.authored, *(scorers or {}).values()), pool=pool, address=address, out=out, quiet=quiet)
+    caller, code = _caller.get() or _Caller(), (*spec.task.authored, *(scorers or {}).values())
+    job = Job(spec, code, pool=pool, address=address, out=_folder(out), quiet=quiet)
     report = job.run(caller.loop, caller.stop)
     if spec.save is not None:
         write_experiment(spec.save, report.experiment)
@@ -113,6 +114,12 @@ def evaluate(
     if not report.passed:
         raise failure(report)
     return report
+
+
+def _folder(out: object) -> str:
+    if not isinstance(out, str | PathLike) or not isinstance(place := fspath(out), str):
+        raise UsageError(f"out: expected a folder or a URI, got {out!r:.60}")
+    return place
 
 
 def _no_baseline(compare: object) -> str:

@@ -27,6 +27,8 @@ from trunchray.frontends.evaluation.experiment_file import Comparable, read_expe
 
 MAX_REPEATS, MAX_CONCURRENCY = 1_000, 100_000
 
+LONGEST = 1e15
+"""Milliseconds; longer ones are no limits."""
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -104,7 +106,7 @@ def seconds(timeout: str | float) -> float:
         if match := re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|m|h)\s*", timeout):
             found = float(match[1]) * _UNITS[match[2]]
     elif isinstance(timeout, int | float) and not isinstance(timeout, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
-        found = timeout / 1000
+        found = timeout / 1000 if timeout < LONGEST else math.inf
     if not 0 < found < math.inf:
         raise UsageError(f"timeout: expected a time such as '60s', '500ms' or '2m', or milliseconds, got {timeout!r}")
     return found
