@@ -63,7 +63,7 @@ def of_yes_no(**given: Any) -> Calibration:
 def test_the_worked_example() -> None:
     """p = .95 .72 .55 .4 .1 .85, labelled T T F F F F: 0.9 is recommended, which decides two of six."""
     [check] = of_yes_no().checks
-    counts = {row.bars["yes"]: (row.agree, row.unsure, row.disagree) for row in check.rows}
+    counts = {row.thresholds["yes"]: (row.agree, row.unsure, row.disagree) for row in check.rows}
     assert counts[0.5] == (4, 0, 2)
     assert counts[0.85] == (2, 3, 1)
     assert counts[0.9] == (2, 4, 0)
@@ -84,7 +84,7 @@ def test_the_shape_of_a_row() -> None:
 def test_yes_is_swept_with_no_mirrored() -> None:
     """From 0.50 to 0.95 in steps of 0.05, with no = 1 - yes to two decimals."""
     [check] = of_yes_no().checks
-    bars = [(row.bars["yes"], row.bars["no"]) for row in check.rows]
+    bars = [(row.thresholds["yes"], row.thresholds["no"]) for row in check.rows]
     assert [str(yes) for yes, _ in bars] == [
         "0.5", "0.55", "0.6", "0.65", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95",
     ]  # fmt: skip
@@ -100,8 +100,8 @@ def test_ask_sweeps_sure() -> None:
         {"input": {"warm": 0.4, "cold": 0.3, "rude": 0.3}, "labels": {"tone": "cold"}},
     ]
     [check] = run(cases, {"tone": TONE}, judge_of(choice)).checks
-    assert [row.bars["sure"] for row in check.rows] == [n / 100 for n in range(30, 100, 5)]
-    counts = {row.bars["sure"]: (row.agree, row.unsure, row.disagree) for row in check.rows}
+    assert [row.thresholds["sure"] for row in check.rows] == [n / 100 for n in range(30, 100, 5)]
+    counts = {row.thresholds["sure"]: (row.agree, row.unsure, row.disagree) for row in check.rows}
     assert counts[0.3] == (2, 0, 2)
     assert counts[0.4] == (2, 0, 2)
     assert counts[0.45] == (2, 1, 1)

@@ -45,14 +45,14 @@ def test_a_sentence_is_a_yes_no_question() -> None:
     """With the bars of the judge."""
     scorer = asked("Is it polite?")
     assert scorer.question("polite") == Question("polite", "boolean", "Is it polite?", {"yes": None, "no": None})
-    assert scorer.rule.bars == {}
+    assert scorer.rule.thresholds == {}
     assert scorer.rule.passing == {"yes"}
 
 
 def test_a_mapping_is_a_yes_no_question_with_its_own_bars() -> None:
     """Either, both or none of them."""
-    assert rule({"question": "Q?", "yes": 0.9, "no": 0.2}).bars == {"yes": 0.9, "no": 0.2}
-    assert rule({"question": "Q?", "yes": 1}).bars == {"yes": 1}
+    assert rule({"question": "Q?", "yes": 0.9, "no": 0.2}).thresholds == {"yes": 0.9, "no": 0.2}
+    assert rule({"question": "Q?", "yes": 1}).thresholds == {"yes": 1}
     assert asked({"question": "Q?"}) == asked("Q?")
 
 
@@ -108,8 +108,8 @@ def test_ask_takes_one_mapping_as_well_with_camel_case_keys() -> None:
 
 def test_ask_has_its_own_bar() -> None:
     """How sure the judge must be."""
-    assert rule(ask("Q?", options=["a"], pass_="a", sure=0.9)).bars == {"sure": 0.9}
-    assert rule(ask("Q?", options=["a"], pass_="a")).bars == {}
+    assert rule(ask("Q?", options=["a"], pass_="a", sure=0.9)).thresholds == {"sure": 0.9}
+    assert rule(ask("Q?", options=["a"], pass_="a")).thresholds == {}
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_own_sure_comes_before_the_judges() -> None:
 def test_bars_that_do_not_go_together_are_refused() -> None:
     """A check's `yes` below the judge's `no` would leave no meaning to either."""
     with pytest.raises(UsageError, match=r"no \(0.3\) must not be above yes \(0.2\)"):
-        yes_no({"yes": 0.2}).thresholds(USUAL)
+        yes_no({"yes": 0.2}).in_force(USUAL)
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ Kind = Literal["yes/no", "ask"]
 Label = bool | str
 """Whether a check is expected to pass; or, of one made by `ask`, the name of the right answer."""
 
-YES_BARS = tuple(percent / 100 for percent in range(50, 100, 5))
+YES_THRESHOLDS = tuple(percent / 100 for percent in range(50, 100, 5))
 """0.50, 0.55, … 0.95."""
-SURE_BARS = tuple(percent / 100 for percent in range(30, 100, 5))
+SURE_THRESHOLDS = tuple(percent / 100 for percent in range(30, 100, 5))
 """0.30, 0.35, … 0.95."""
 
 
@@ -41,8 +41,8 @@ class Trouble(Frozen):
 class Row(Frozen):
     """What one setting of a check's thresholds makes of its samples."""
 
-    bars: dict[str, float]
-    """`yes` and `no`, or `sure`: what to give the check or the judge."""
+    thresholds: dict[str, float]
+    """`yes` and `no`, or `sure`, as the check or the judge is given them."""
     agree: int
     """Decided as labelled."""
     unsure: int
@@ -58,7 +58,7 @@ class Row(Frozen):
 
     def to_json(self) -> dict[str, JsonValue]:
         """`{yes, no, agree, unsure, disagree}`, or with `sure`."""
-        return {**self.bars, "agree": self.agree, "unsure": self.unsure, "disagree": self.disagree}
+        return {**self.thresholds, "agree": self.agree, "unsure": self.unsure, "disagree": self.disagree}
 
 
 class CheckCalibration(Frozen):
@@ -74,7 +74,7 @@ class CheckCalibration(Frozen):
 
     @property
     def best(self) -> Row | None:
-        """The row with the fewest confident disagreements; of several the one that agrees most, then the lowest bar.
+        """The row with the fewest confident disagreements, then the most agreements, then the lowest threshold.
 
         None when there are no samples.
         """
@@ -83,7 +83,7 @@ class CheckCalibration(Frozen):
     @property
     def recommended(self) -> dict[str, float] | None:
         """What to paste into the check or the judge: `{yes, no}` or `{sure}`; None when there are no samples."""
-        return None if self.best is None else dict(self.best.bars)
+        return None if self.best is None else dict(self.best.thresholds)
 
     def to_json(self) -> dict[str, JsonValue]:
         """`{check, kind, rows, recommended, n, errors}`."""
@@ -108,7 +108,7 @@ def calibrated(check: str, rule: Rule, samples: Sequence[Sample], errors: Iterab
     return CheckCalibration(
         check=check,
         kind="yes/no" if rule.type == "boolean" else "ask",
-        rows=tuple(_row(rule, bars, sound) for bars in _sweep(rule)),
+        rows=tuple(_row(rule, thresholds, sound) for thresholds in _sweep(rule)),
         n=len(sound),
         errors=(*errors, *(Trouble(case=case, reason="inconsistent decision") for case in broken)),
     )
@@ -116,14 +116,14 @@ def calibrated(check: str, rule: Rule, samples: Sequence[Sample], errors: Iterab
 
 def _sweep(rule: Rule) -> list[dict[str, float]]:
     if rule.type == "boolean":
-        return [{"yes": yes, "no": round(1 - yes, 2)} for yes in YES_BARS]
-    return [{"sure": sure} for sure in SURE_BARS]
+        return [{"yes": yes, "no": round(1 - yes, 2)} for yes in YES_THRESHOLDS]
+    return [{"sure": sure} for sure in SURE_THRESHOLDS]
 
 
-def _row(rule: Rule, bars: Mapping[str, float], samples: Iterable[Sample]) -> Row:
-    there = replace(rule, bars=bars)
+def _row(rule: Rule, thresholds: Mapping[str, float], samples: Iterable[Sample]) -> Row:
+    there = replace(rule, thresholds=thresholds)
     counts = Counter(_verdict(judged(there, sample.decision, Thresholds()), sample.label) for sample in samples)
-    return Row(bars=dict(bars), agree=counts["agree"], unsure=counts["unsure"], disagree=counts["disagree"])
+    return Row(thresholds=dict(thresholds), agree=counts["agree"], unsure=counts["unsure"], disagree=counts["disagree"])
 
 
 def _verdict(found: Judged, label: Label) -> Literal["agree", "unsure", "disagree"]:

@@ -21,7 +21,7 @@ def _parts(check: CheckCalibration) -> Iterator[str]:
     yield f"## {text(check.check)} ({check.kind})"
     yield _advice(check)
     if check.n:
-        headers = (*check.rows[0].bars, "agree", "unsure", "disagree", "decided")
+        headers = (*check.rows[0].thresholds, "agree", "unsure", "disagree", "decided")
         yield table(headers, [_cells(row, bold=row is check.best) for row in check.rows])
     if check.errors:
         errors = (f"{text(error.case)}: {text(error.reason)}" for error in check.errors)
@@ -36,16 +36,16 @@ def _advice(check: CheckCalibration) -> str:
     wrong = f"{best.disagree:,}, the fewest there are" if best.disagree else "none"
     decided = best.agree + best.disagree
     return (
-        f"Recommended: **{_bars(best.bars)}**. Confident disagreements: {wrong}. "
+        f"Recommended: **{_thresholds(best.thresholds)}**. Confident disagreements: {wrong}. "
         f"Decided: {decided:,} of {check.n:,} cases ({percent(best.coverage)})."
     )
 
 
-def _bars(bars: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.2f}" for name, value in bars.items())
+def _thresholds(thresholds: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in thresholds.items())
 
 
 def _cells(row: Row, *, bold: bool) -> list[str]:
     counts = [f"{count:,}" for count in (row.agree, row.unsure, row.disagree)]
-    cells = [*(f"{value:.2f}" for value in row.bars.values()), *counts, percent(row.coverage)]
+    cells = [*(f"{value:.2f}" for value in row.thresholds.values()), *counts, percent(row.coverage)]
     return [f"**{cell}**" for cell in cells] if bold else cells

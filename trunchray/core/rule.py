@@ -19,33 +19,33 @@ class Rule:
     """What a check makes of each answer to its question.
 
     `answers` are as in `Question`; `worth` has the check's value for each of them, from 0 to 1; `passing` are those
-    that pass. `bars` holds the check's own thresholds, any of `yes`, `no` and `sure`; the rest are the judge's.
+    that pass. `thresholds` holds the check's own thresholds, any of `yes`, `no` and `sure`; the rest are the judge's.
     """
 
     type: QuestionType
     answers: Mapping[str, str | None]
     worth: Mapping[str, float]
     passing: frozenset[str]
-    bars: Mapping[str, float] = field(default_factory=dict[str, float])
+    thresholds: Mapping[str, float] = field(default_factory=dict[str, float])
 
-    def thresholds(self, usual: Thresholds) -> Thresholds:
-        """The bars in force where a judge has `usual`.
+    def in_force(self, usual: Thresholds) -> Thresholds:
+        """The thresholds in force where a judge has `usual`.
 
         Raises:
             UsageError: together with the check's own, `no` is above `yes`.
         """
-        return replace(usual, **self.bars)
+        return replace(usual, **self.thresholds)
 
     def to_json(self) -> JsonValue:
         """All of it. Answers are a list, as the order of levels matters."""
         answers: list[JsonValue] = [[name, meaning, self.worth[name]] for name, meaning in self.answers.items()]
         passing: list[JsonValue] = [*sorted(self.passing)]
-        return {"type": self.type, "answers": answers, "passing": passing, "bars": {**self.bars}}
+        return {"type": self.type, "answers": answers, "passing": passing, "thresholds": {**self.thresholds}}
 
 
-def yes_no(bars: Mapping[str, float] | None = None) -> Rule:
-    """Yes is right. `bars` may have `yes` and `no`."""
-    return Rule("boolean", {YES: None, NO: None}, {YES: 1.0, NO: 0.0}, frozenset({YES}), bars or {})
+def yes_no(thresholds: Mapping[str, float] | None = None) -> Rule:
+    """Yes is right. `thresholds` may have `yes` and `no`."""
+    return Rule("boolean", {YES: None, NO: None}, {YES: 1.0, NO: 0.0}, frozenset({YES}), thresholds or {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,22 +60,22 @@ class Judged:
 
 
 def judged(rule: Rule, decision: Decision, usual: Thresholds) -> Judged:
-    """The verdict of a decision about the rule's question, where the judge's bars are `usual`.
+    """The verdict of a decision about the rule's question, where the judge's thresholds are `usual`.
 
     The value is what the likeliest answer is worth, however unsure; for a yes/no question, the probability of yes.
 
     Raises:
         UsageError: with the check's own thresholds and the judge's, `no` is above `yes`.
     """
-    bars = rule.thresholds(usual)
-    return _of_yes_no(decision, bars) if rule.type == "boolean" else _of_pick(rule, decision, bars.sure)
+    thresholds = rule.in_force(usual)
+    return _of_yes_no(decision, thresholds) if rule.type == "boolean" else _of_pick(rule, decision, thresholds.sure)
 
 
-def _of_yes_no(decision: Decision, bars: Thresholds) -> Judged:
+def _of_yes_no(decision: Decision, thresholds: Thresholds) -> Judged:
     p = decision.probabilities[YES]
-    if p >= bars.yes:  # before `no`, so that equal bars leave nothing between them
+    if p >= thresholds.yes:  # before `no`, so that equal thresholds leave nothing between them
         return Judged(_result(decision, passed=True, value=p), YES)
-    if p <= bars.no:
+    if p <= thresholds.no:
         return Judged(_result(decision, value=p, explanation=f"answered 'no' (p={p:.2f} of yes)"), NO)
     return Judged(_result(decision, value=p, explanation=_unsure(p)), unsure=True)
 

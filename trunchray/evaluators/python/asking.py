@@ -63,8 +63,8 @@ class Ask:
         given = _form(self.form, self.named)
         if ("options" in given) == ("levels" in given):
             raise ValueError("ask() takes either options or levels")
-        bars = {"sure": _share("sure", given["sure"])} if "sure" in given else {}
-        return JudgeScorer(_question(self.question), _rule(given, bars))
+        thresholds = {"sure": _share("sure", given["sure"])} if "sure" in given else {}
+        return JudgeScorer(_question(self.question), _rule(given, thresholds))
 
 
 def read_sentence(question: str) -> JudgeScorer:
@@ -88,10 +88,10 @@ def read_yes_no(given: Mapping[Any, Any]) -> JudgeScorer:
                 "; ask(...) has options and levels" if name in _KNOWN else nearest(str(name), ("question", "yes", "no"))
             )
             raise ValueError(f"a mapping asks yes or no, with the keys question, yes and no, and has no {name!r}{hint}")
-    bars = {name: _share(name, given[name]) for name in ("yes", "no") if given.get(name) is not None}
-    if bars.get("no", 0) > bars.get("yes", 1):
-        raise ValueError(f"no ({bars['no']:g}) must not be above yes ({bars['yes']:g})")
-    return JudgeScorer(_question(given.get("question")), yes_no(bars))
+    thresholds = {name: _share(name, given[name]) for name in ("yes", "no") if given.get(name) is not None}
+    if thresholds.get("no", 0) > thresholds.get("yes", 1):
+        raise ValueError(f"no ({thresholds['no']:g}) must not be above yes ({thresholds['yes']:g})")
+    return JudgeScorer(_question(given.get("question")), yes_no(thresholds))
 
 
 def _form(form: Any, named: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,32 +109,32 @@ def _form(form: Any, named: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _rule(given: Mapping[str, Any], bars: Mapping[str, float]) -> Rule:
+def _rule(given: Mapping[str, Any], thresholds: Mapping[str, float]) -> Rule:
     if "levels" in given:
-        return _levels(given, bars)
+        return _levels(given, thresholds)
     if ("pass" in given) == ("pass_at" in given):
         raise ValueError("ask() with options takes either pass_ or pass_at")
-    return _credits(given, bars) if "pass_at" in given else _options(given, bars)
+    return _credits(given, thresholds) if "pass_at" in given else _options(given, thresholds)
 
 
-def _options(given: Mapping[str, Any], bars: Mapping[str, float]) -> Rule:
+def _options(given: Mapping[str, Any], thresholds: Mapping[str, float]) -> Rule:
     answers = _answers("option", given["options"], 1, MOST_OPTIONS)
     passing = [given["pass"]] if isinstance(given["pass"], str) else given["pass"]
     if not isinstance(passing, Sequence | set | frozenset) or not passing:
         raise ValueError(f"pass_ must be the name of an option, or a list of names (got {passing!r})")
     for name in passing:
         _check_known("option", name, answers)
-    return Rule("choice", answers, {name: float(name in passing) for name in answers}, frozenset(passing), bars)
+    return Rule("choice", answers, {name: float(name in passing) for name in answers}, frozenset(passing), thresholds)
 
 
-def _credits(given: Mapping[str, Any], bars: Mapping[str, float]) -> Rule:
+def _credits(given: Mapping[str, Any], thresholds: Mapping[str, float]) -> Rule:
     options, pass_at = given["options"], _share("pass_at", given["pass_at"])
     if not isinstance(options, Mapping):
         raise ValueError("with pass_at, options must be a mapping of names to credits from 0 to 1")
     split = {name: _split(name, value) for name, value in options.items()}
     answers = _answers("option", {name: meaning for name, (_, meaning) in split.items()}, 1, MOST_OPTIONS)
     worth = {name: credit for name, (credit, _) in split.items()}
-    return Rule("choice", answers, worth, frozenset(name for name in worth if worth[name] >= pass_at), bars)
+    return Rule("choice", answers, worth, frozenset(name for name in worth if worth[name] >= pass_at), thresholds)
 
 
 def _split(name: object, given: Any) -> tuple[float, Any]:
@@ -146,7 +146,7 @@ def _split(name: object, given: Any) -> tuple[float, Any]:
     return _share(f"the credit of {name!r}", given.get("credit")), given.get("description")
 
 
-def _levels(given: Mapping[str, Any], bars: Mapping[str, float]) -> Rule:
+def _levels(given: Mapping[str, Any], thresholds: Mapping[str, float]) -> Rule:
     answers = _answers("level", given["levels"], FEWEST_LEVELS, MOST_LEVELS)
     if "pass_at" in given:
         raise ValueError("ask() with levels takes pass_, the lowest level that passes; pass_at is for options")
@@ -155,7 +155,7 @@ def _levels(given: Mapping[str, Any], bars: Mapping[str, float]) -> Rule:
     _check_known("level", given["pass"], answers)
     names = list(answers)
     worth = {name: place / (len(names) - 1) for place, name in enumerate(names)}
-    return Rule("score", answers, worth, frozenset(names[names.index(given["pass"]) :]), bars)
+    return Rule("score", answers, worth, frozenset(names[names.index(given["pass"]) :]), thresholds)
 
 
 def _answers(kind: str, given: Any, fewest: int, most: int) -> dict[str, str | None]:

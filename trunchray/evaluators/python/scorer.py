@@ -63,12 +63,12 @@ def check_thresholds(scorers: Mapping[str, Scorer], usual: Thresholds) -> None:
     """Check the thresholds of each check together with the judge's `usual` ones.
 
     Raises:
-        UsageError: with a check's own bars, its `no` is above its `yes`; the message names it.
+        UsageError: with a check's own thresholds, its `no` is above its `yes`; the message names it.
     """
     for name, scorer in scorers.items():
         if isinstance(scorer, JudgeScorer):
             try:
-                scorer.rule.thresholds(usual)
+                scorer.rule.in_force(usual)
             except UsageError as e:
                 raise UsageError(f"scorer {name!r}: {e}; one of the two is the judge's, give both") from e
 
