@@ -298,7 +298,7 @@ CASE = {"input": 1, "labels": {"ready": True}}
     ("given", "said"),
     [
         ({"judge": None}, "has no judge"),
-        ({"judge": system_one()}, "only sets bars"),
+        ({"judge": system_one()}, "only sets thresholds"),
         ({"checks": {"ready": "Ready?", "words": mentions(["x"])}}, "'words' is code"),
         ({"checks": {}}, "scorers is empty"),
         ({"run": 42}, "int"),

@@ -26,7 +26,7 @@ class Bars:
 
 
 def system_one(thresholds: Mapping[str, float] | Thresholds | None = None, escalate: object = None) -> Bars:
-    """The bars of a decision model, and the agent that is asked again; the model itself is not named here.
+    """The thresholds of a decision model, and the agent that is asked again; the model itself is not named here.
 
     `thresholds` is a mapping with any of `yes` (0.7), `no` (0.3) and `sure` (0.6), all from 0 to 1. `escalate` is
     anything with `send(prompt)` that returns `{"type": "reply", "reply": text}`. An evaluation with questions needs a
@@ -66,7 +66,7 @@ def checked_judge(judge: object, needs: Sequence[str]) -> Judge | None:
         raise UsageError(f"{_asked(needs)} but the evaluation has no judge; {_ADVICE}")
     if isinstance(judge, Bars):
         raise UsageError(
-            f"{_asked(needs)} but system_one() (jev) only sets bars and has no invoke; {_ADVICE} "
+            f"{_asked(needs)} but system_one() (jev) only sets thresholds and has no invoke; {_ADVICE} "
             "and give it the same thresholds and escalate"
         )
     return cast("Judge", judge)
