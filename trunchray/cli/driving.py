@@ -10,9 +10,11 @@ import sys
 import threading
 from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from trunchray.adapters.signals import stopping_at
 from trunchray.cli.output import Output
 from trunchray.errors import Interrupted
 
@@ -51,21 +53,10 @@ def nothing_begun() -> Generator[None]:
 @contextmanager
 def stop_on_signal(output: Output) -> Generator[threading.Event]:
     """A flag that the first SIGINT or SIGTERM sets; a second one interrupts at once, and so does time."""
-    stop = threading.Event()
-
-    def handle(_number: int, _frame: object) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        output.note("stopping: storing what is finished …")
-        stop.set()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        with _last_moment(output, before.keys()):
-            yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    stop, numbers = threading.Event(), (signal.SIGINT, signal.SIGTERM)
+    say = partial(output.note, "stopping: storing what is finished …")
+    with stopping_at(numbers, stop, say), _last_moment(output, numbers):
+        yield stop
 
 
 @contextmanager

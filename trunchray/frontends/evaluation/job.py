@@ -7,12 +7,14 @@ import sys
 from asyncio import AbstractEventLoop
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Event
 from typing import get_args
 
 from pydantic import JsonValue
 
 from trunchray.adapters.releases import StoredRelease
+from trunchray.adapters.signals import ending_signals, stopping_at
 from trunchray.adapters.store import Store
 from trunchray.core.agent import Pacing, PythonAgent
 from trunchray.core.digest import digest
@@ -70,19 +72,25 @@ class Job:
                 loop=loop,
                 stop=stop,
             )
-            launch(run, release, {}, how)
-        return self._conclude(f"{root.uri}/{run.run_id}")
+            say = partial(watching.note, "stopping: storing what is finished …")
+            try:
+                with stopping_at(ending_signals(), stop, say):
+                    launch(run, release, {}, how)
+            except Interrupted:
+                if not stop.is_set():
+                    raise  # else what is stored says how far it came
+        return self._conclude(f"{root.uri}/{run.run_id}", stopped=stop.is_set())
 
-    def _conclude(self, run_uri: str) -> EvaluationReport:
+    def _conclude(self, run_uri: str, *, stopped: bool) -> EvaluationReport:
         spec = self.spec
         rows = open_rows(run_uri)
-        outcomes = read_outcomes(rows, spec.cases, list(spec.scorers))
-        trials = rows.plan.trials
-        counted = read_status(run_uri).committed.rows
+        trials, counted = rows.plan.trials, read_status(run_uri).committed.rows
         if counted < trials:
+            why = "stopped" if stopped else "incomplete"
             raise Interrupted(
-                f"{trials - counted:,} of {trials:,} runs of {spec.name!r} are still owed; the same call continues"
+                f"{why}: {counted:,} of {trials:,} runs of {spec.name!r} are stored; the same call continues"
             )
+        outcomes = read_outcomes(rows, spec.cases, list(spec.scorers))
         return conclude(
             spec.name,
             spec.about,

@@ -1,0 +1,93 @@
+"""Ctrl-C ends an evaluation in order: what has finished is stored, and the same call goes on from there."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys, time
+from trunchray import evaluate
+
+folder, address, hangs = sys.argv[1], sys.argv[2], "hangs" in sys.argv
+
+def task(number):
+    with open(f"{folder}/log", "a") as file:
+        file.write(f"{number}\\n")
+    if hangs and sum(1 for _ in open(f"{folder}/log")) == 3:
+        open(f"{folder}/third", "w").close()
+        time.sleep(600)
+    return number
+
+evaluate(
+    name="stopped",
+    task=task,
+    data=[{"input": number, "expectedOutput": number} for number in range(4)],
+    concurrency=1,
+    timeout="20m",
+    address=address or None,
+    out=f"{folder}/runs",
+    save=f"{folder}/last.json",
+)
+"""
+
+
+class Program:
+    """A program in another process that evaluates four cases, and hangs in the third that it begins."""
+
+    def __init__(self, folder: Path, address: str) -> None:
+        self.folder = folder
+        file = folder / "stopped.py"
+        file.write_text(PROGRAM, encoding="utf-8")
+        self.command = [sys.executable, str(file), str(folder), address]
+
+    def interrupted(self, *, times: int = 1) -> tuple[int, str]:
+        """Its exit code and stderr, when it gets so many signals at its third case."""
+        with subprocess.Popen([*self.command, "hangs"], stderr=subprocess.PIPE, text=True) as running:
+            assert running.stderr
+            while not (self.folder / "third").exists():
+                assert running.poll() is None, running.stderr.read()
+                threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
+            heard = ""
+            for _ in range(times):
+                running.send_signal(signal.SIGINT)
+                while times > 1 and "stopping" not in heard:
+                    heard += running.stderr.readline()
+            rest = running.communicate(timeout=100)[1]
+            return running.returncode, heard + rest
+
+    @property
+    def runs(self) -> list[str]:
+        """The cases that were begun."""
+        return (self.folder / "log").read_text(encoding="utf-8").split()
+
+
+@pytest.fixture
+def program(pool: str, tmp_path: Path, request: pytest.FixtureRequest) -> Program:
+    return Program(tmp_path, request.getfixturevalue("ray_cluster").address if pool == "ray" else "")
+
+
+def test_what_has_finished_is_stored(program: Program):
+    """One line says how much that is; nothing is saved, and the same call runs the rest."""
+    code, said = program.interrupted()
+    last = said.splitlines()[-1]
+    assert code == 1
+    assert "trunchray: stopping: storing what is finished …" in said
+    assert "KeyboardInterrupt" not in said
+    assert last.endswith("Interrupted: stopped: 2 of 4 runs of 'stopped' are stored; the same call continues")
+    assert not (program.folder / "last.json").exists()
+    again = subprocess.run(program.command, capture_output=True, text=True, timeout=100, check=False)
+    assert again.returncode == 0, again.stderr
+    assert (len(program.runs), len(set(program.runs))) == (5, 4)
+
+
+def test_the_second_time_it_ends_at_once(tmp_path: Path):
+    """Whoever presses Ctrl-C twice does not want to wait."""
+    code, said = Program(tmp_path, "").interrupted(times=2)
+    assert code in (1, -signal.SIGINT)
+    assert said.rstrip().endswith("KeyboardInterrupt")
