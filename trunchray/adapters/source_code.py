@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import textwrap
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodDescriptorType, MethodType
 
 from pydantic import BaseModel, JsonValue
@@ -28,6 +30,24 @@ DEEPEST = 100
 def code_digest(value: object) -> str:
     """64 hex digits of `described`: the same as long as the code and what it holds are the same."""
     return digest(described(value))
+
+
+def module_name(name: str) -> str:
+    """The name of a module; of the program that Python was started with, `__main__`, the one that its file gives it.
+
+    So that the same file is the same code, whether it is run or imported.
+    """
+    file = getattr(sys.modules.get(name), "__file__", None) if name == "__main__" else None
+    return qualified(Path(file).absolute())[0] if isinstance(file, str) else name
+
+
+def qualified(file: Path) -> tuple[str, Path]:
+    """The name of the module in a file, with the packages that it is in, and the folder where that is looked up."""
+    parts, folder = [file.stem.replace(".", "_")], file.parent
+    while (folder / "__init__.py").is_file():
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts), folder
 
 
 def described(value: object) -> JsonValue:
@@ -110,7 +130,7 @@ def _content(cell: CellType) -> object:
 
 
 def _class(kind: type) -> JsonValue:
-    return [f"{kind.__module__}.{kind.__qualname__}", _source(kind)]
+    return [f"{module_name(kind.__module__)}.{kind.__qualname__}", _source(kind)]
 
 
 def _instance(value: object, seen: Seen) -> JsonValue:
@@ -130,7 +150,7 @@ def _instance(value: object, seen: Seen) -> JsonValue:
 
 def _class_name(value: object) -> str:
     """A value by its class alone."""
-    return f"{type(value).__module__}.{type(value).__qualname__}"
+    return f"{module_name(type(value).__module__)}.{type(value).__qualname__}"
 
 
 def _source(code: CodeType | type) -> str | None:

@@ -313,6 +313,45 @@ def test_exit_3_when_it_is_interrupted(here: Path, number: signal.Signals):
     assert not (here / "last.json").exists()
 
 
+def test_it_is_the_same_evaluation_as_the_program_itself(trunchray: CommandLine, here: Path):
+    """What `python FILE` has left undone `eval run FILE` goes on with, and the other way round."""
+    text = """
+        from dataclasses import dataclass
+        from trunchray import evaluate, matches
+
+        @dataclass(frozen=True)
+        class Loud:
+            by: int = 1
+
+            def __call__(self, run):
+                return run.output.isupper()
+
+        def task(value):
+            return value.upper()
+
+        def field(value):
+            return value
+
+        evaluation = {
+            "name": "e", "task": task, "data": "cases.jsonl", "scorers": {"loud": Loud(), "same": matches(field)}
+        }
+
+        if __name__ == "__main__":
+            evaluate(**evaluation)
+    """
+    write(here, '{"input": "a", "expectedOutput": "A"}', "evals/cases.jsonl")
+    file = write(here, text)
+    assert trunchray("eval", "run", str(file)).code == 0
+    run = [sys.executable, file.name]
+    done = subprocess.run(run, cwd=file.parent, env=environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    agents = [json.loads(found.read_text())["agents"] for found in here.rglob("run.json")]
+    names = [found.parent.name for found in here.rglob("run.json")]
+    assert agents[0] == agents[1]
+    assert agents[0][0]["task"] == "shout:task"
+    assert names[0] == names[1]
+
+
 def test_a_reader_that_goes_away_changes_no_verdict(here: Path):
     """A failed gate fails behind `| head`, too."""
     file = write(here, FAILS)

@@ -11,8 +11,11 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from trunchray.adapters.source_code import code_digest
+from trunchray.adapters.source_code import code_digest, module_name
 from trunchray.core.digest import digest, sha256
+
+DEEPEST = 100
+"""Wrappers around a function beyond which no function is looked for."""
 
 
 def modules_of(objects: Iterable[object]) -> frozenset[str]:
@@ -26,7 +29,7 @@ def program_digest(objects: Iterable[object]) -> str:
     The files, because what a function calls is as much a part of it as its own lines.
     """
     known = list(objects)
-    files: dict[str, JsonValue] = {name: _file_digest(name) for name in modules_of(known)}
+    files: dict[str, JsonValue] = {module_name(name): _file_digest(name) for name in modules_of(known)}
     return digest([[code_digest(each) for each in known], files])
 
 
@@ -35,12 +38,12 @@ def named(task: object) -> str:
     if isinstance(task, str):
         return task
     origin = _origin(task)
-    return f"{_module(origin) or '?'}:{getattr(origin, '__qualname__', type(origin).__qualname__)}"
+    return f"{module_name(_module(origin) or '?')}:{getattr(origin, '__qualname__', type(origin).__qualname__)}"
 
 
 def _origin(value: Any) -> Any:
     """The function or class behind a partial, a bound method, a decorated function or an instance."""
-    while True:
+    for _ in range(DEEPEST):
         match value:
             case functools.partial():
                 value = value.func
@@ -49,11 +52,13 @@ def _origin(value: Any) -> Any:
             case _ if hasattr(value, "__wrapped__"):
                 value = value.__wrapped__
             case _:
-                return value if hasattr(value, "__qualname__") else type(value)
+                return value if isinstance(getattr(value, "__qualname__", None), str) else type(value)
+    return type(value)  # which has whatever it is asked for
 
 
 def _module(origin: Any) -> str | None:
-    return getattr(origin, "__module__", None)
+    name = getattr(origin, "__module__", None)
+    return name if isinstance(name, str) else None
 
 
 def _file_digest(module: str) -> str | None:

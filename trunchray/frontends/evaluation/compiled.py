@@ -29,10 +29,12 @@ def compile_cases(
 ) -> StoredRelease:
     """Store the release of an evaluation in `root`. `checks` has the digest of each scorer, by name.
 
+    Of the `source` of the cases only the file's name is kept: the way to it differs with where a call is made.
+
     Raises:
         StoreError: it cannot be stored.
     """
-    eval_id = slug(name)
+    eval_id, source = slug(name), source.rpartition("/")[2]
     lines = [_case(case, eval_id, source, number, checks) for number, case in enumerate(cases, 1)]
     content = b"".join(line.model_dump_json(by_alias=True).encode() + b"\n" for line in lines)
     release = sealed(

@@ -11,6 +11,7 @@ from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType
 
+from trunchray.adapters.source_code import qualified
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import SpecError
 
@@ -29,7 +30,7 @@ def import_file(path: Path) -> ModuleType:
     if not file.is_file():
         what = "it is a folder" if file.is_dir() else "there is no such file"
         raise SpecError(f"{str(path)!r}: {what}; name a Python file that holds an evaluation", code="EVAL_NOT_FOUND")
-    name, root = _qualified(file)
+    name, root = qualified(file)
     _look_first_in(root, Path.cwd())
     try:
         return _executed(_free_name(name, file), file)
@@ -57,15 +58,6 @@ def _where(error: BaseException) -> str:
     if isinstance(error, SyntaxError) or not frames or frames[-1].filename == __file__:
         return ""
     return f" ({frames[-1].filename}:{frames[-1].lineno})"
-
-
-def _qualified(file: Path) -> tuple[str, Path]:
-    """The module's name, with the packages that it is in, and the folder where that name is looked up."""
-    parts, folder = [file.stem.replace(".", "_")], file.parent
-    while (folder / "__init__.py").is_file():
-        parts.insert(0, folder.name)
-        folder = folder.parent
-    return ".".join(parts), folder
 
 
 def _free_name(name: str, file: Path) -> str:
