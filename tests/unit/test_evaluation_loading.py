@@ -129,6 +129,11 @@ def test_a_file_that_is_missing(folder: Path):
         ("raise SystemExit('bye')", "(SystemExit: 'bye')"),
         ("raise GeneratorExit", "cannot be imported: GeneratorExit"),
         ("raise ValueError", "cannot be imported: ValueError ("),
+        ("def __getattr__(name):\n    raise ValueError(name)", "cannot be read: ValueError: evaluation ("),
+        (
+            "class Own(dict):\n    def __contains__(self, key): raise ValueError\nevaluation = Own()",
+            "cannot be read: V",
+        ),
     ],
 )
 def test_what_cannot_be_imported(folder: Path, text: str, why: str):

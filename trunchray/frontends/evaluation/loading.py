@@ -67,11 +67,14 @@ def load(path: str | Path) -> Exported:
     """
     file = local_path(path) if isinstance(path, str) else path
     module = import_file(file)
-    found = {name: getattr(module, name) for name in _EXPORTS if hasattr(module, name)}
-    for test in (_is_spec, _takes_nothing):
-        for name, value in found.items():
-            if test(value):
-                return Exported(file, name, value)
+    try:
+        found = {name: getattr(module, name) for name in _EXPORTS if hasattr(module, name)}
+        for test in (_is_spec, _takes_nothing):
+            for name, value in found.items():
+                if test(value):
+                    return Exported(file, name, value)
+    except (Exception, SystemExit) as e:  # a `__getattr__` of the module, or a mapping of its own
+        raise SpecError(f"{str(file)!r} cannot be read: {raised(e)}", code="EVAL_IMPORT") from e
     raise SpecError(f"{str(file)!r} {_lacking(found)}", code="EVAL_NO_SPEC")
 
 
