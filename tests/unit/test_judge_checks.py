@@ -192,6 +192,29 @@ async def test_a_judge_that_raises_fails_its_checks_closed() -> None:
     assert found == dict.fromkeys("ab", CheckResult.failed("judge: raised ConnectionError: gone"))
 
 
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ZeroDivisionError("division by zero"), "raised ZeroDivisionError: division by zero"),
+        (ValueError("bad luck"), "raised ValueError: bad luck"),
+        (ConnectionResetError("gone"), "network: ConnectionResetError: gone"),
+        (TimeoutError("too slow"), "timeout: too slow"),
+        (SystemExit(3), "raised SystemExit: 3"),
+        (KeyboardInterrupt(), "raised KeyboardInterrupt"),
+        (asyncio.CancelledError(), "raised CancelledError"),
+    ],
+    ids=repr,
+)
+async def test_what_a_function_raises_that_judges_is_the_reason(error: BaseException, said: str) -> None:
+    """Under its own name: nothing was there to be parsed."""
+
+    def judge(_asked: object) -> object:
+        raise error
+
+    found = await judged(FunctionJudge(judge), a="A?", b="B?")
+    assert found == dict.fromkeys("ab", CheckResult.failed(f"judge: {said}"))
+
+
 async def test_a_judge_that_hangs_fails_its_checks_closed() -> None:
     """After the time that a check has."""
     waiting = asyncio.get_running_loop().create_future()

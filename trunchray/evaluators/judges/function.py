@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
 
-from trunchray.adapters.calling import call, is_cancelled, said, within
+from trunchray.adapters.calling import call, said, within
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decision_reply import read_reply
-from trunchray.core.decisions import Decision, Fallback, FallbackReason, Question, Thresholds, check_questions
+from trunchray.core.decisions import Decision, Fallback, Question, Thresholds, check_questions
 from trunchray.core.excerpt import excerpt
 from trunchray.core.plain import plain
 from trunchray.errors import UsageError
@@ -27,7 +26,7 @@ class FunctionJudge:
 
     It may also return `{"fallback": True, "reason"}`, or either as JSON text under `reply`. Sync functions run in
     threads, several at once. `timeout` bounds one call, in seconds; what a thread does after that is not waited for.
-    An exception is a fallback: timeout for a `TimeoutError`, network for any other `OSError`, else parse-error.
+    A `TimeoutError` is the fallback timeout, any other `OSError` network; whatever else it raises, it raises.
 
     Raises:
         UsageError: it cannot be called.
@@ -56,11 +55,12 @@ class FunctionJudge:
         asked: dict[str, JsonValue] = {"state": state, "questions": [question.to_json() for question in questions]}
         try:
             reply = await within(self.timeout, call(self._function, asked))
+        except OSError as e:
+            return Fallback("timeout" if isinstance(e, TimeoutError) else "network", _text(e), backend=self._name)
+        try:
             return read_reply(questions, plain(reply))
-        except BaseException as e:
-            if isinstance(e, asyncio.CancelledError) and is_cancelled():
-                raise
-            return Fallback(_reason(e), _text(e), backend=self._name)
+        except ValueError as e:
+            return Fallback("parse-error", _text(e), backend=self._name)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -69,16 +69,6 @@ class FunctionJudge:
     def identity(self) -> JsonValue:
         """The function's name and the digest of its code."""
         return {"kind": "function", "name": self._name, "code": code_digest(self._function)}
-
-
-def _reason(error: BaseException) -> FallbackReason:
-    match error:
-        case TimeoutError():
-            return "timeout"
-        case OSError():
-            return "network"
-        case _:
-            return "parse-error"
 
 
 def _text(error: BaseException) -> str:
