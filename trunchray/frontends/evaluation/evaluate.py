@@ -106,11 +106,7 @@ def evaluate(
     report = job.run(caller.loop, caller.stop)
     if spec.save is not None:
         write_experiment(spec.save, report.experiment)
-    missing = "" if spec.compare else _no_baseline(compare)
-    if quiet:  # which hides the summary, but not that nothing was compared
-        sys.stderr.write(missing)
-    else:
-        show(report.text() + missing)
+    _tell(report, "" if spec.compare or compare is None else str(compare), quiet=quiet)
     if not report.passed:
         raise failure(report)
     return report
@@ -122,9 +118,13 @@ def _folder(out: object) -> str:
     return place
 
 
-def _no_baseline(compare: object) -> str:
-    """What is said where nothing is compared, because the file does not exist yet."""
-    return "" if compare is None else f"no drops were counted: there is no file {str(compare)!r} yet\n"
+def _tell(report: EvaluationReport, missing: str, *, quiet: bool) -> None:
+    """Print the summary; `missing` is the file to compare with that does not exist yet, or ""."""
+    note = f"no drops were counted: there is no file {missing!r} yet\n" if missing else ""
+    if quiet:  # which hides the summary, but not that nothing was compared
+        sys.stderr.write(note)
+    else:
+        show(report.text() + note)
 
 
 def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
