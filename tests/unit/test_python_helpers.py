@@ -30,6 +30,9 @@ class Point:
     x: int
 
 
+LONG = " ".join(["word"] * 40)
+
+
 def deep(inner: Any, depth: int = 50) -> Any:
     for _ in range(depth):
         inner = {"in": [inner]}
@@ -144,6 +147,19 @@ def test_matches_of_an_accessor_calls_it_with_each() -> None:
         ({"a": [1, {"b": "x"}]}, {"a": [1, {"b": "y"}]}, 'output.a[1].b is "x", not "y"'),
         ({"a": 1}, {"b": 1}, 'output is {"a": 1}, not {"b": 1}'),
         ([1], [1, 2], "output is [1], not [1, 2]"),
+        (
+            f"{LONG} it is ready to go. {LONG}",
+            f"{LONG} it is ready to stay. {LONG}",
+            (
+                f'output differs from character 216 on: "…word word word it is ready to go. {LONG[:26]}", not '
+                f'"…word word word it is ready to stay. {LONG[:24]}"'
+            ),
+        ),
+        (LONG, LONG + "!", f'output differs from character 200 on: "…{LONG[-30:]}", not "…{LONG[-30:]}!"'),
+        ({"a": LONG, "b": 1}, {"a": LONG, "c": 1}, 'output lacks "c" and also has "b"'),
+        ([LONG, 1, 2], [LONG, 3], "output has 3 items, not 2; output[1] is 1, not 3"),
+        ([LONG, 1], [LONG], "output has 2 items, not 1; more is [1]: 1"),
+        ([LONG], [LONG, {"a": 1}], 'output has 1 items, not 2; missing is [1]: {"a": 1}'),
     ],
 )
 def test_matches_says_where_the_two_first_differ(output: Any, expected: Any, explanation: str) -> None:

@@ -312,6 +312,13 @@ async def test_a_stream_that_throws_is_a_run_error() -> None:
     )
 
 
+@pytest.mark.parametrize("call", [{"id": "1"}, {"id": "1", "tool": "search"}, {"name": 3}, None])
+async def test_a_tool_without_a_name_is_a_run_error(call: Any) -> None:
+    """A step without a name would fail every check of steps, and nobody would see why."""
+    failed = await run(Streams([{"type": "tool.start", "call": call}]))
+    assert "a tool.start has no call.name; an event is {type, call: {id, name, arguments}}" in (failed.error or "")
+
+
 async def test_a_stream_that_throws_at_once_is_a_run_error() -> None:
     """A stream that cannot even be opened fails the run with what it raised."""
 

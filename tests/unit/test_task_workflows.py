@@ -99,6 +99,14 @@ def test_a_workflow_without_somebody_to_run_it_is_refused() -> None:
         workflow({"draft": draft})
 
 
+@pytest.mark.parametrize("what", ["output", "trigger"])
+def test_what_has_to_be_a_function_and_is_none_is_refused(what: str) -> None:
+    """The name of a step, say, would fail every run."""
+    more: dict[str, Any] = {what: "draft"}
+    with pytest.raises(UsageError, match=f"workflow: {what} must be a function, got 'draft'"):
+        workflow({"draft": draft}, call_it, **more)
+
+
 def test_an_invoker_of_other_parameters_is_refused() -> None:
     """Who invokes steps takes a step and its payload, and may take the signal."""
     with pytest.raises(UsageError, match=r"\(step, payload\) or \(step, payload, signal\)"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from trunchray.agents.python.failure import RunFailed
 from trunchray.agents.python.peek import as_name, peek, words
 from trunchray.agents.python.steps import Steps
 
@@ -33,7 +34,11 @@ class EventReader:
         self._named: dict[str, _Call] = {}
 
     def read(self, event: object) -> None:
-        """One event."""
+        """One event.
+
+        Raises:
+            RunFailed: a tool begins that has no name.
+        """
         data = peek(event, "data")
         data = event if data is None else data
         match peek(event, "type"):
@@ -60,9 +65,11 @@ class EventReader:
             self._named[str(call_id)] = _Call(name, peek(call, "arguments"))
 
     def _start(self, call: object) -> None:
-        call_id = peek(call, "id")
+        call_id, name = peek(call, "id"), as_name(peek(call, "name"))
+        if name is None:
+            raise RunFailed("a tool.start has no call.name; an event is {type, call: {id, name, arguments}}")
         self._named.pop(str(call_id), None)
-        self._steps.start(call_id, as_name(peek(call, "name")), peek(call, "arguments"))
+        self._steps.start(call_id, name, peek(call, "arguments"))
 
     def _done(self, result: object) -> None:
         call_id = peek(result, "callId")

@@ -57,8 +57,12 @@ def workflow(
     be async.
 
     Raises:
-        UsageError: neither `invoke_step` nor `runner` is given, or the definition is invalid (see `read_definition`).
+        UsageError: neither `invoke_step` nor `runner` is given, `output` or `trigger` is no function, or the definition
+            is invalid (see `read_definition`).
     """
+    for what, function in (("output", output), ("trigger", trigger)):
+        if function is not None and not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+            raise UsageError(f"workflow: {what} must be a function, got {function!r:.60}")
     if runner is not None:
         steps = _steps_if_any(definition)
         run: _OwnRunner | _InOrder = _OwnRunner(definition, Callee.of(runner, ("definition", "payload"), "runner"))

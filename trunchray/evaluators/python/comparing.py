@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,16 +12,21 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from trunchray.core import javascript
 from trunchray.core.check_result import CheckResult
+from trunchray.core.excerpt import excerpt
 from trunchray.core.record import RunRecord
 from trunchray.evaluators.json_equality import json_equal
 from trunchray.evaluators.python.helper import Helper, async_problem
 from trunchray.evaluators.python.showing import clean, shown
-from trunchray.evaluators.quote import quote
+from trunchray.evaluators.quote import LONGEST, quote, quote_some
 
 Accessor = Callable[[Any], object]
 """Takes from the output, and from what is expected, that which is compared."""
 
 NOTHING_EXPECTED = "no expectedOutput"
+AROUND = 30
+"""Characters that are shown before and after the place where two texts part."""
+PLACE = 200
+"""Characters of the way to a value."""
 
 
 def matches(field: str | Accessor | None = None) -> Matches:
@@ -97,8 +103,47 @@ def _difference(output: Any, expected: Any, place: str = "output") -> str:
         case list(), list() if len(output) == len(expected):
             at = next(at for at, pair in enumerate(zip(output, expected, strict=True)) if not json_equal(*pair))
             return _difference(output[at], expected[at], f"{place}[{at}]")
+        case dict(), dict() if _is_long(output, expected):
+            return _uneven_keys(output, expected, place)
+        case list(), list() if _is_long(output, expected):
+            return _uneven_length(output, expected, place)
+        case str(), str() if _is_long(output, expected):
+            return _first_letters(output, expected, place)
         case _:
-            return clean(f"{place} is {quote(output)}, not {quote(expected)}")
+            return clean(f"{excerpt(place, PLACE)} is {quote(output)}, not {quote(expected)}")
+
+
+def _is_long(*values: Any) -> bool:
+    """Whether what would be shown of one of them is not all of it."""
+    return any(len(json.dumps(value, ensure_ascii=False)) > LONGEST for value in values)
+
+
+def _uneven_keys(output: Mapping[str, Any], expected: Mapping[str, Any], place: str) -> str:
+    missing = [key for key in expected if key not in output]
+    extra = [key for key in output if key not in expected]
+    said = [f"{word} {quote_some(keys)}" for word, keys in (("lacks", missing), ("also has", extra)) if keys]
+    return clean(f"{excerpt(place, PLACE)} {' and '.join(said)}")
+
+
+def _uneven_length(output: Sequence[Any], expected: Sequence[Any], place: str) -> str:
+    """Lists of another length: the first item that differs, or else the first that only one has."""
+    sizes = f"{excerpt(place, PLACE)} has {len(output):,} items, not {len(expected):,}"
+    at = next((at for at, pair in enumerate(zip(output, expected, strict=False)) if not json_equal(*pair)), None)
+    if at is not None:
+        return clean(f"{sizes}; {_difference(output[at], expected[at], f'{place}[{at}]')}")
+    longer, said = (output, "more") if len(output) > len(expected) else (expected, "missing")
+    at = min(len(output), len(expected))
+    return clean(f"{sizes}; {said} is [{at}]: {quote(longer[at])}")
+
+
+def _first_letters(output: str, expected: str, place: str) -> str:
+    """Texts: where they part, and what is around that place in both."""
+    at = next((at for at, (a, b) in enumerate(zip(output, expected, strict=False)) if a != b), None)
+    at = min(len(output), len(expected)) if at is None else at
+    here, there = (
+        quote(f"{'…' * (at > AROUND)}{text[max(0, at - AROUND) : at + AROUND]}") for text in (output, expected)
+    )
+    return clean(f"{excerpt(place, PLACE)} differs from character {at + 1:,} on: {here}, not {there}")
 
 
 @dataclass(frozen=True)
