@@ -137,15 +137,20 @@ def test_files_can_be_named(project: pytest.Pytester):
         (["--trunchray-evals", "--trunchray-evals=*_eval.py"], [*tiny, *refund]),
         (["--trunchray-evals", "evals"], tiny),
         (["--trunchray-evals", "refund_eval.py"], refund),
+        (["--trunchray-evals", str(evals)], tiny),
+        (["--trunchray-evals", str(project.path / "*_eval.py")], refund),
+        (["--trunchray-evals", f"../{project.path.name}/evals"], tiny),
+        (["--trunchray-evals", "**/tiny.py"], tiny),
     ):
         assert [line for line in collected(project, *words) if "test" not in line] == names
 
 
 def test_a_pattern_without_files_is_refused(project: pytest.Pytester):
     """Tests that do not run must not look as if they passed."""
-    result = run_here(project, "--trunchray-evals=nowhere/*.py")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: --trunchray-evals: no file matches 'nowhere/*.py' in *"])
+    for pattern in ("nowhere/*.py", "/nowhere/*.py", "*/", ""):
+        result = run_here(project, f"--trunchray-evals={pattern}")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([f"ERROR: --trunchray-evals: no file matches '{pattern}' in *"])
 
 
 def test_a_file_without_an_evaluation_is_an_error(project: pytest.Pytester):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from types import FrameType
+
+Handler = Callable[[int, FrameType | None], None]
 
 _USUAL = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
 
@@ -24,12 +27,27 @@ def stopping_at(numbers: Iterable[signal.Signals], stop: threading.Event, say: C
         stop.set()
         say()
 
-    before = {number: signal.signal(number, handle) for number in numbers}
+    handler = here_alone(handle)
+    before = {number: signal.signal(number, handler) for number in numbers}
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, earlier in before.items():
+            signal.signal(number, earlier)
+
+
+def here_alone(handle: Handler) -> Handler:
+    """The handler in this process. One that is forked off it, as by multiprocessing, ends as if it had none."""
+    here = os.getpid()
+
+    def handled(number: int, frame: FrameType | None) -> None:
+        if os.getpid() == here:
+            handle(number, frame)
+        else:
+            signal.signal(number, _USUAL.get(signal.Signals(number), signal.SIG_DFL))
+            os.kill(os.getpid(), number)
+
+    return handled
 
 
 def ending_signals() -> list[signal.Signals]:

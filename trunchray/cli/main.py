@@ -15,6 +15,7 @@ from typing import Annotated
 
 import typer
 
+from trunchray.adapters.signals import here_alone
 from trunchray.cli import (
     authoring,
     check,
@@ -86,7 +87,7 @@ def main() -> None:
     """Run one command and exit with its code; SIGTERM ends it as Ctrl-C does."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells start what scripts put into the background
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, here_alone(_interrupt))
     _open_missing()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

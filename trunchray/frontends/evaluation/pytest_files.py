@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -121,7 +123,9 @@ class CheckItem(pytest.Item):
 def _matching(config: pytest.Config, pattern: str) -> list[Path]:
     folders = dict.fromkeys((config.invocation_params.dir, config.rootpath))
     for folder in folders:
-        inside = f"{pattern}/*.py" if (folder / pattern).is_dir() else pattern
-        if found := [file for file in sorted(folder.glob(inside)) if not file.name.startswith(_SET_APART)]:
+        inside = f"{pattern}/*.py" if pattern and (folder / pattern).is_dir() else pattern
+        names = sorted(glob(inside, root_dir=folder, recursive=True))  # noqa: PTH207 - patterns may be absolute
+        files = [Path(os.path.normpath(folder / name)) for name in names]  # as pytest names them: without `..`
+        if found := [file for file in files if file.is_file() and not file.name.startswith(_SET_APART)]:
             return found
     raise pytest.UsageError(f"--trunchray-evals: no file matches {pattern!r} in {', '.join(map(str, folders))}")
