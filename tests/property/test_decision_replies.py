@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trunchray.adapters.models.base import ModelReply
-from trunchray.core.decision_reply import TOLERANCE, read_decisions, read_reply
+from trunchray.core.decision_reply import read_decisions, read_reply
 from trunchray.core.decisions import NO, YES, Fallback, Question
+from trunchray.core.share import TOLERANCE
 from trunchray.evaluators.judges.labelled import read_labelled
 
 QUESTIONS = (

@@ -7,6 +7,7 @@ import rfc8785
 from hypothesis import given
 from hypothesis import strategies as st
 
+from support.ids import shown
 from trunchray.core.digest import canonical
 
 KEYS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
@@ -24,7 +25,7 @@ def test_all_values_get_the_form_of_the_standard(value):
     assert canonical(value) == rfc8785.dumps(value)
 
 
-@pytest.mark.parametrize("value", [2**53, -(2**53), float("nan"), {"a": float("inf")}, "\ud800"], ids=repr)
+@pytest.mark.parametrize("value", [2**53, -(2**53), float("nan"), {"a": float("inf")}, "\ud800"], ids=shown)
 def test_what_json_cannot_carry_is_refused(value):
     """Numbers that would lose digits, and text that is not Unicode, are a ValueError."""
     with pytest.raises(ValueError):  # noqa: PT011 - each library words it differently

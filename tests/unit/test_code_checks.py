@@ -16,6 +16,7 @@ import pytest
 from pydantic import BaseModel
 
 from support.checked import a_run
+from support.ids import shown
 from trunchray.core.check_result import CheckResult
 from trunchray.core.record import RunRecord, StepRecord
 from trunchray.evaluators.python.code_check import own_copy, run_check
@@ -117,7 +118,7 @@ async def test_an_async_schema_is_awaited() -> None:
         (RecursionError("too deep"), "raised RecursionError: too deep"),
         (ExceptionGroup("two", [ValueError("a"), ValueError("b")]), "raised ExceptionGroup: two (2 sub-exceptions)"),
     ],
-    ids=repr,
+    ids=shown,
 )
 async def test_a_check_that_raises_fails_closed(error: BaseException, explanation: str) -> None:
     """Sync or async, whatever it is."""

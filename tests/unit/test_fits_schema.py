@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from typing_extensions import TypedDict
 
 from support.checked import a_run, said, verdict
+from support.ids import shown
 from trunchray.errors import UsageError
 from trunchray.evaluators.python.schema import fits_schema
 from trunchray.evaluators.python.scorer import CodeScorer, as_scorers
@@ -91,7 +92,7 @@ OBJECT = {"type": "object", "required": ["n"], "properties": {"n": {"type": "int
         ({"$defs": {"n": {"type": "number"}}, "items": {"$ref": "#/$defs/n"}}, [1, "a"], False),
         ({"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "string"}]}, ["a", 1], True),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_an_output_fits_a_type_or_a_json_schema_strictly(schema: Any, output: Any, fits: bool) -> None:
     """No text for a number and no bool for one; a date is its text, as in JSON."""
@@ -120,7 +121,7 @@ def test_an_output_fits_a_type_or_a_json_schema_strictly(schema: Any, output: An
         (1, False),
         (object(), False),
     ],
-    ids=repr,
+    ids=shown,
 )
 async def test_a_function_is_a_schema_and_may_be_async(returned: Any, fits: bool) -> None:
     """It fits where there are no issues; what is neither an answer nor issues fails closed."""
@@ -180,7 +181,7 @@ def test_the_first_issues_are_the_explanation(schema: Any, output: Any, explanat
         (type("Opaque", (), {}), "not a type that pydantic knows: "),
         (list[type("Opaque", (), {})], "not a type that pydantic knows: "),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_what_is_no_schema_is_refused_by_the_scorers_name(schema: Any, problem: str) -> None:
     """Before anything runs."""

@@ -14,6 +14,7 @@ import pytest
 from pydantic import BaseModel, JsonValue
 
 from support.checked import a_run
+from support.ids import shown
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, Fallback, FallbackReason, Question, Thresholds
 from trunchray.core.record import RunRecord, StepRecord
@@ -142,7 +143,7 @@ async def test_what_a_judge_does_to_its_state_nobody_else_sees() -> None:
     assert (run.input, run.output, run.expected_output) == ([3], {"a": [1]}, {"b": [2]})
 
 
-@pytest.mark.parametrize("output", [object(), float("nan"), [float("inf")], {"f": len}], ids=repr)
+@pytest.mark.parametrize("output", [object(), float("nan"), [float("inf")], {"f": len}], ids=shown)
 async def test_an_output_without_a_json_form_fails_the_judges_checks_closed(output: Any) -> None:
     """Nobody is asked."""
     judge = ScriptedJudge({"ready": 1, "polite": 1})
@@ -203,7 +204,7 @@ async def test_a_judge_that_raises_fails_its_checks_closed() -> None:
         (KeyboardInterrupt(), "raised KeyboardInterrupt"),
         (asyncio.CancelledError(), "raised CancelledError"),
     ],
-    ids=repr,
+    ids=shown,
 )
 async def test_what_a_function_raises_that_judges_is_the_reason(error: BaseException, said: str) -> None:
     """Under its own name: nothing was there to be parsed."""
@@ -245,7 +246,7 @@ async def test_a_judge_that_hangs_fails_its_checks_closed() -> None:
         tuple(Decision(cast("Any", [name]), {YES: 1, NO: 0}) for name in "ab"),
         tuple(Decision(name, {YES: 1, NO: 0}, method=cast("Any", "guessed")) for name in "ab"),
     ],
-    ids=repr,
+    ids=shown,
 )
 async def test_a_reply_that_is_not_one_decision_for_each_question_is_a_parse_error(reply: Any) -> None:
     """Prose, missing or doubled decisions, other answers, probabilities that are none or add up to 0.9: all fail."""
@@ -397,7 +398,7 @@ async def test_without_an_agent_unsure_stays_unsure() -> None:
         (None, "escalation: send returned None"),
         (["yes"], "escalation: send returned ['yes']"),
     ],
-    ids=repr,
+    ids=shown,
 )
 async def test_anything_but_exactly_one_answer_fails_closed(back: Any, explanation: str) -> None:
     """Prose, suspended, or no reply at all; the judge's probabilities stay, and the other checks go on."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from support.ids import shown
 from trunchray.core.decisions import Question, Thresholds
 from trunchray.core.rule import Rule
 from trunchray.errors import UsageError
@@ -183,7 +184,7 @@ def test_ask_has_its_own_bar() -> None:
         (mentions, "mentions makes a check when it is called; write mentions(…)"),
         (ask, "ask makes a check when it is called; write ask(…)"),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_what_is_no_check_is_refused_by_its_name(check: Any, problem: str) -> None:
     """Before anything runs, with what would be right."""

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from support.checked import ABSENT, a_run, said, verdict
+from support.ids import shown
 from trunchray.core.record import RunRecord, StepRecord
 from trunchray.errors import UsageError
 from trunchray.evaluators.python.comparing import includes, matches
@@ -83,7 +84,7 @@ def deep(inner: Any, depth: int = 50) -> Any:
         (deep(1), deep(True), False),
         (object(), {}, False),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_matches_is_strict_equality_of_json(output: Any, expected: Any, equal: bool) -> None:
     """True is not 1, 1 is 1.0, NaN is NaN; key order is ignored, list order is not, a missing key is not null."""
@@ -234,7 +235,7 @@ def test_includes_says_what_is_no_text() -> None:
         (["nan"], math.nan, 0),
         (("refund",), "refund", 1),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_mentions_is_worth_the_fraction_of_words_found(words: Any, output: Any, value: float) -> None:
     """Any case, inside of other words, in the canonical JSON of what is no text; all must be there."""
@@ -261,7 +262,7 @@ def test_mentions_takes_words_per_case() -> None:
     assert verdict(avoids(lambda run: run.expected_output), a_run("a", [])) == (True, 1)
 
 
-@pytest.mark.parametrize("words", [None, "a", 3, [1], [""], ["a", None], {"a"}, [["a"]]], ids=repr)
+@pytest.mark.parametrize("words", [None, "a", 3, [1], [""], ["a", None], {"a"}, [["a"]]], ids=shown)
 def test_words_per_case_that_are_no_list_of_strings_fail_closed(words: Any) -> None:
     """A single string would be looked for letter by letter."""
     for check in (mentions(lambda _: words), avoids(lambda _: words)):
@@ -280,7 +281,7 @@ def test_words_per_case_that_are_no_list_of_strings_fail_closed(words: Any) -> N
         (["secret"], {"note": "Secret"}, False),
         (["a"], object(), False),
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_avoids_passes_when_no_word_is_there(words: Any, output: Any, passed: bool) -> None:
     """Value 1 or 0; an output without text fails closed."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from support.ids import shown
 from trunchray.core.check_result import CheckResult
 from trunchray.evaluators.python.reading import read_result
 
@@ -102,7 +103,7 @@ def test_a_bool_a_number_or_a_detailed_result_is_read(returned: Any, passed: boo
         int,
         lambda: True,
     ],
-    ids=repr,
+    ids=shown,
 )
 def test_anything_else_fails_closed_as_returned(returned: Any) -> None:
     """The explanation begins with the word, shows the value, and says what would be right."""
