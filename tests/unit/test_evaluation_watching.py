@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from io import StringIO
+import sys
+from io import BytesIO, StringIO, TextIOWrapper
+
+import pytest
 
 from trunchray.core.receipt import Counts
 from trunchray.engine.progress import AgentProgress, Snapshot
-from trunchray.frontends.evaluation.watching import LINE_EVERY, Watching
+from trunchray.frontends.evaluation.watching import LINE_EVERY, Watching, show
 
 
 class Terminal(StringIO):
@@ -74,3 +77,15 @@ def test_a_reader_that_has_gone_changes_nothing():
 
     with Watching(Gone(), quiet=False) as watching:
         watching.warn("a part is damaged")
+
+
+def test_a_result_is_shown_wherever_that_can_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As far as the stream can encode it; a stream that is closed, full or not there loses no verdict."""
+    written = BytesIO()
+    ascii_only = TextIOWrapper(written, encoding="ascii", write_through=True)
+    closed = StringIO()
+    closed.close()
+    for stream in (ascii_only, closed, None):
+        monkeypatch.setattr(sys, "stdout", stream)
+        show("0 (0) – é\n")
+    assert written.getvalue() == b"0 (0) \\u2013 \\xe9\n"

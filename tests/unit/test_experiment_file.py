@@ -160,6 +160,8 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(UsageError, match="cannot be written"):
         save_place(tmp_path / "file" / "new" / "e.json")
+    with pytest.raises(UsageError, match="cannot be written: File name too long"):
+        save_place(tmp_path / ("x" * 5000))
 
 
 def test_any_other_place_will_do(place: str):

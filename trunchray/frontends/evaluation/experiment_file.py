@@ -49,17 +49,22 @@ def save_place(save: object) -> str:
             f"save: {excerpt(repr(save), 60)} is not a file; give a path or a URI such as s3://bucket/e.json"
         )
     store, name = _opened("save", location)
-    if store.folder is not None and (store.folder / name).is_dir():
-        raise UsageError(f"save: {location!r} is a folder; name a file in it")
-    if store.folder is not None and not _can_be_written(store.folder):
-        raise UsageError(f"save: {location!r} cannot be written: {str(store.folder)!r} lets nobody write there")
+    if store.folder is not None and (problem := _problem(store.folder, name)):
+        raise UsageError(f"save: {excerpt(location, 200)!r} {problem}")
     return absolute(location)
 
 
-def _can_be_written(folder: Path) -> bool:
-    """Whether files can be made in a folder, which may have to be made first."""
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
+def _problem(folder: Path, name: str) -> str | None:
+    """Why a file cannot be made in a folder, which may have to be made first."""
+    try:
+        if (folder / name).is_dir():
+            return "is a folder; name a file in it"
+        there = next(place for place in (folder, *folder.parents) if place.exists())
+    except OSError as e:
+        return f"cannot be written: {e.strerror}"
+    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+        return None
+    return f"cannot be written: {str(there)!r} lets nobody write there"
 
 
 def write_experiment(save: str | os.PathLike[str], experiment: Experiment) -> None:

@@ -19,9 +19,18 @@ _CLEAR = "\r\x1b[2K"
 
 
 def show(text: str) -> None:
-    """Print a result; a reader that has gone away, as after `| head`, changes no verdict."""
-    with suppress(BrokenPipeError):
-        sys.stdout.write(text)
+    """Print a result. A reader that has gone away, as after `| head`, or has never been there, changes no verdict.
+
+    What the stream cannot encode is spelt out.
+    """
+    stream: TextIO | None = sys.stdout
+    if stream is None:  # of a program without a console
+        return
+    with suppress(OSError, ValueError):  # as a closed one raises
+        try:
+            stream.write(text)
+        except UnicodeEncodeError as e:
+            stream.write(text.encode(e.encoding, "backslashreplace").decode(e.encoding))
 
 
 class Watching:
