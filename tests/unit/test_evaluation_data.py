@@ -60,6 +60,10 @@ def test_null_is_an_expected_output():
         ({"input": 1, "skip": ["tests"], "must": ["tests"]}, "data[0]: 'tests' is both in 'must' and in 'skip'"),
         ({"input": math.nan}, "data[0]: input: float is not a JSON value"),
         ({"input": object()}, "data[0]: input: object is not a JSON value"),
+        (
+            {"input": {"a": 1, "b": [2, {"c": object()}]}},
+            "data[0]: input: object at ['b'][1]['c'] is not a JSON value",
+        ),
         ({"input": 2**60}, "data[0]: input: "),
         (["input"], "data[0]: a case is an object with an 'input', not list"),
     ],
@@ -85,7 +89,7 @@ def test_names_differ():
 @pytest.mark.parametrize("data", [[], (), iter(())])
 def test_no_case_is_no_evaluation(data: Any):
     """Nothing to check is not the same as everything passing."""
-    with pytest.raises(UsageError, match="there is no case"):
+    with pytest.raises(UsageError, match=r"^data: there is no case"):
         read_dataset(data, SCORERS)
 
 

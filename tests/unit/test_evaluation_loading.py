@@ -91,6 +91,11 @@ def test_any_mapping_is_a_spec(folder: Path):
     ("text", "why"),
     [
         ("", "exports no spec; assign a mapping"),
+        ("", "and do not call evaluate with it"),
+        (
+            "from support.evaluations import concluded; evaluation = concluded({'a': 'p'})",
+            "`evaluation` is what a call has found; assign a mapping with name, task and data to",
+        ),
         ("evaluation = 3", "`evaluation` is 3, not a mapping with name, task and data"),
         ("evaluation = {'name': 'e', 'task': str}", "`evaluation` is a mapping without 'data'"),
         ("evaluation = {}", "`evaluation` is a mapping without 'name', 'task', 'data'"),

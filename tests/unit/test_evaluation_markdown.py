@@ -152,3 +152,12 @@ def test_nothing_moves_the_cursor():
     assert "  S — \\u202eeno: \\x1b[2Jgone\n" in report.text()
     assert "- S — \\\\u202eeno: \\\\x1b\\[2Jgone\n" in report.markdown()
     assert "\\u202eeno: \\x1b[2Jgone" in report.explained("S")
+
+
+def test_a_run_that_failed_is_told_once():
+    """Not once for each of the checks that it fails."""
+    failed, other = CheckResult.failed("run failed: KeyError: 'a'"), CheckResult.failed("no")
+    case = outcome("a", "pp").model_copy(update={"checks": {"S": failed, "T": failed}, "must": frozenset("T")})
+    fine = outcome("b", "pp").model_copy(update={"checks": {"S": other, "T": other}})
+    text = conclude("e", None, [case, fine], scorers=["S", "T"], allow={}, compare=None).text()
+    assert text.endswith("failed:\n  S, T — a (must pass): run failed: KeyError: 'a'\n  S — b: no\n  T — b: no\n")

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -311,12 +312,16 @@ def modules(**named: Any) -> Generator[None]:
 
 
 async def test_the_sdk_is_imported_when_an_agent_runs() -> None:
-    """Making the task needs no SDK; running it without one says what to install, and with one uses its runner."""
+    """Without it the task is refused; where it goes missing, running says what to install; else its runner is used."""
     stand_in = ModuleType("agents")
+    stand_in.__spec__ = ModuleSpec("agents", None)
     vars(stand_in)["Runner"] = SimpleNamespace(run=runs(result("done")))
-    task = openai_agents(object())
+    with modules(agents=stand_in):
+        task = openai_agents(object())
     with modules(agents=None):
         assert "pip install openai-agents" in ((await run(task)).error or "")
+        with pytest.raises(UsageError, match="pip install openai-agents"):
+            openai_agents(object())
     with modules(agents=stand_in):
         assert (await run(task)).output == "done"
 

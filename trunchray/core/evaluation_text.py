@@ -19,6 +19,8 @@ from trunchray.core.markdown import listed
 from trunchray.core.printable import one_line
 from trunchray.core.scorer_report import ScorerReport
 
+RUN_FAILED = "run failed: "
+"""How the reason begins why a check failed that was not run."""
 NAMED = 50
 """Cases that a message names of each broken limit; the report has all of them."""
 
@@ -29,7 +31,7 @@ def evaluation_text(
     """The verdict, a line for each check with `!` at what is broken, then what failed and what changed."""
     rows = [(_name(check), *(f"{'!' * bad}{cell}" for cell, bad in cells(report))) for check, report in scorers.items()]
     sections = [f"{_name(name)} {verdict(scorers)}", _aligned([HEADERS, *rows])]
-    if failed:
+    if failed := _by_run(failed):
         sections.append("failed:\n" + listed(map(_failed, failed), len(failed), "  ", LISTED))
     changed = [f"{word}: {' — '.join(map(_name, names))}" for word, *names in changed_lines(changes)]
     if changed:
@@ -58,6 +60,20 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
         + "".join(f"  {cell:>{width}}" for cell, width in zip(row[1:], widths[1:], strict=True))
         for row in rows
     )
+
+
+def _by_run(failed: Sequence[FailedCheck]) -> list[FailedCheck]:
+    """A run that failed fails all checks of its case: one line says so for all of them."""
+    alike: dict[tuple[str, ...], list[FailedCheck]] = {}
+    for each in failed:
+        own = () if each.reason.startswith(RUN_FAILED) else (each.check,)
+        alike.setdefault((each.case, each.reason, *own), []).append(each)
+    return [
+        FailedCheck(
+            ", ".join(each.check for each in some), some[0].case, some[0].reason, any(each.must for each in some)
+        )
+        for some in alike.values()
+    ]
 
 
 def _failed(failed: FailedCheck) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import cast
 
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
@@ -23,8 +24,20 @@ def plain(value: object) -> JsonValue:
         found: JsonValue = to_jsonable_python(value, inf_nan_mode="constants")
         json.dumps(found, allow_nan=False)
     except Exception as e:  # whatever a property of somebody else's object raises
-        raise ValueError(f"{type(value).__name__} is not a JSON value: {e}") from e
+        raise ValueError(f"{_culprit(value)} is not a JSON value: {e}") from e
     return found
+
+
+def _culprit(value: object, path: str = "", depth: int = 20) -> str:
+    """The type of what has no form in JSON, and the way to it within lists and mappings; not further than `depth`."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list | tuple) else ()
+    for key, item in cast("Iterable[tuple[object, object]]", inside):
+        try:
+            json.dumps(to_jsonable_python(item, inf_nan_mode="constants"), allow_nan=False)
+        except Exception:
+            if depth:
+                return _culprit(item, f"{path}[{key!r:.80}]", depth - 1)
+    return f"{type(value).__name__}{f' at {path}' if path else ''}"
 
 
 def plain_or_printed(value: object) -> JsonValue:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import Any
 
 from pydantic import JsonValue
@@ -17,10 +19,12 @@ from trunchray.agents.python.peek import as_name, is_chat, peek, unpacked, words
 from trunchray.agents.python.steps import Steps
 from trunchray.agents.python.task import Task
 from trunchray.core.plain import as_text
+from trunchray.errors import UsageError
 
 _CALLS = {"tool_call_item", "handoff_call_item", "tool_search_call_item"}
 _RETURNS = {"tool_call_output_item", "handoff_output_item", "tool_search_output_item"}
 _SAID = {"message_output_item", "reasoning_item"}
+_MISSING = "openai_agents(…) needs the OpenAI Agents SDK: pip install openai-agents"
 
 
 def openai_agents(
@@ -32,7 +36,12 @@ def openai_agents(
     arguments of `Runner.run`, such as `context` or `max_turns`; `run` takes its place. The output is `final_output`;
     the steps are what the `new_items` tell: replies of the model, and calls of tools and handoffs, also those of a run
     that the SDK ended. A run that waits for an approval has failed.
+
+    Raises:
+        UsageError: the SDK is not installed, and there is no `run`.
     """
+    if run is None and not _is_installed():
+        raise UsageError(_MISSING)
     more = dict(options or {})
     return Task((agent, run, more), _Agent(agent, run, more))
 
@@ -56,11 +65,18 @@ class _Agent:
         return peek(result, "finalOutput")
 
 
+def _is_installed() -> bool:
+    try:
+        return find_spec("agents") is not None
+    except ValueError:  # imported already, and without a spec
+        return sys.modules.get("agents") is not None
+
+
 def _runner() -> Callable[..., Any]:
     try:
         return importlib.import_module("agents").Runner.run
     except (ImportError, AttributeError) as e:
-        raise RunFailed("openai_agents(…) needs the OpenAI Agents SDK: pip install openai-agents") from e
+        raise RunFailed(_MISSING) from e
 
 
 def _given(value: JsonValue) -> Any:

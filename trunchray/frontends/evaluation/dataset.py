@@ -34,10 +34,11 @@ def read_dataset(data: Data, scorers: Collection[str]) -> tuple[str, list[DataCa
     """
     source, rows = _rows(data)
     cases = [_case(place, row, scorers) for place, row in rows]
+    where = "data" if source == "data" else f"data: {source}"
     if not cases:
-        raise UsageError(f"data: {source}: there is no case; give at least one {{'input': …}}")
+        raise UsageError(f"{where}: there is no case; give at least one {{'input': …}}")
     if len(cases) > MAX_CASES:
-        raise UsageError(f"data: {source}: {len(cases):,} cases are more than {MAX_CASES:,}; evaluate them in parts")
+        raise UsageError(f"{where}: {len(cases):,} cases are more than {MAX_CASES:,}; evaluate them in parts")
     first: dict[str, str] = {}
     for case in cases:
         if (other := first.setdefault(case.name, case.place)) != case.place:

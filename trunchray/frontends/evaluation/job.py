@@ -68,6 +68,7 @@ class Job:
                 watching,
                 pool=self.pool,
                 address=self.address,
+                command=f"evaluate(name={spec.name!r}, …)",
                 program=Program(spec.task, spec.scorers, spec.judge, spec.timeout, modules_of(self.code)),
                 loop=loop,
                 stop=stop,

@@ -15,6 +15,7 @@ from typing import Any
 
 from trunchray.adapters.local_path import local_path
 from trunchray.adapters.location import is_uri
+from trunchray.core.evaluation import EvaluationReport
 from trunchray.core.excerpt import excerpt
 from trunchray.core.names import nearest
 from trunchray.errors import SpecError, TrunchrayError, UsageError
@@ -23,6 +24,7 @@ from trunchray.frontends.evaluation.module_file import import_file, raised
 
 _EXPORTS = ("evaluation", "default")
 _NEEDED = ("name", "task", "data")
+_ASSIGN = "assign a mapping with name, task and data to `evaluation`, and do not call evaluate with it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +105,14 @@ def _takes_nothing(value: object) -> bool:
 def _lacking(found: Mapping[str, object]) -> str:
     """Why none of what a file exports is a spec."""
     if not found:
-        return "exports no spec; assign a mapping with name, task and data to `evaluation`"
+        return f"exports no spec; {_ASSIGN}"
     reasons = [f"`{name}` is {_described(value)}" for name, value in found.items()]
     return f"exports no spec: {', and '.join(reasons)}"
 
 
 def _described(value: object) -> str:
+    if isinstance(value, EvaluationReport):
+        return f"what a call has found; {_ASSIGN}"
     if isinstance(value, Mapping):
         missing = [repr(key) for key in _NEEDED if key not in value]
         return f"a mapping without {', '.join(missing)}"
