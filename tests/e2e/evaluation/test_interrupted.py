@@ -85,7 +85,7 @@ def test_what_has_finished_is_stored(program: Program):
     assert last.endswith("Interrupted: stopped: 2 of 4 runs of 'stopped' are stored; the same call continues")
     assert not (program.folder / "last.json").exists()
     (run,) = (program.folder / "runs").glob("stopped-*")
-    assert blocks(read_status(str(run))) == ["nobody drives it; `evaluate(name='stopped', …)` continues it"]
+    assert blocks(read_status(str(run)))[0] == "nobody drives it; `evaluate(name='stopped', …)` continues it"
     again = subprocess.run(program.command, capture_output=True, text=True, timeout=100, check=False)
     assert again.returncode == 0, again.stderr
     assert (len(program.runs), len(set(program.runs))) == (5, 4)
