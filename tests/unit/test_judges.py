@@ -74,11 +74,6 @@ async def test_what_a_function_may_return(judge: Any) -> None:
     assert await FunctionJudge(judge).invoke(STATE, [READY]) == (SURE,)
 
 
-class UnprintableError(Exception):
-    def __str__(self) -> str:
-        raise KeyboardInterrupt
-
-
 def raising(error: BaseException) -> Any:
     def judge(_asked: object) -> object:
         raise error
