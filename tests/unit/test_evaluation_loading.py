@@ -153,6 +153,12 @@ def test_where_it_was_raised_is_told(folder: Path):
     assert said.endswith(f"ValueError: deep ({folder / 'beside_raiser.py'}:2)")
 
 
+def test_a_file_that_calls_evaluate_is_told_what_to_do_instead(folder: Path):
+    """Its failed gate is no error of the file."""
+    text = "from trunchray import EvalFailure\nraise EvalFailure('the gate of the evaluation is not passed')"
+    assert "assign the mapping to `evaluation` instead of calling evaluate" in refusal(folder, text, "EVAL_IMPORT")
+
+
 def test_an_interrupt_is_no_failed_import(folder: Path):
     """Whoever presses Ctrl-C wants to stop."""
     with pytest.raises(KeyboardInterrupt):

@@ -13,7 +13,7 @@ from types import ModuleType
 
 from trunchray.adapters.source_code import qualified
 from trunchray.core.excerpt import excerpt
-from trunchray.errors import SpecError
+from trunchray.errors import EvalFailure, SpecError
 
 
 def import_file(path: Path) -> ModuleType:
@@ -40,6 +40,12 @@ def import_file(path: Path) -> ModuleType:
         raise SpecError(
             f"{str(path)!r} ends the process while it is imported (SystemExit: {e.code!r}){_where(e)}; put what is not "
             'for import under `if __name__ == "__main__":`',
+            code="EVAL_IMPORT",
+        ) from e
+    except EvalFailure as e:
+        raise SpecError(
+            f"{str(path)!r} runs an evaluation while it is imported, which failed; assign the mapping to `evaluation` "
+            "instead of calling evaluate with it",
             code="EVAL_IMPORT",
         ) from e
     except BaseException as e:  # pytest's own outcomes, for one, are no Exceptions
