@@ -256,7 +256,7 @@ async def cancels_everything(text: str) -> str:
 
 def test_a_task_that_cancels_what_is_not_its_own_ends_in_an_error(out: str):
     """The evaluation is incomplete then, and does not wait for what nobody runs any more."""
-    with pytest.raises(Interrupted, match="^incomplete: . of 10 runs of 'cancels' are stored"):
+    with pytest.raises(Interrupted, match=r"^incomplete: . of 10 runs of 'cancels' are stored"):
         evaluate(name="cancels", task=cancels_everything, data=CASES, out=out, quiet=True)
 
 
