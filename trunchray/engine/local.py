@@ -7,7 +7,9 @@ import os
 import queue
 import threading
 from collections.abc import Coroutine, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from socket import gethostname
 from typing import Any, TypeVar
 
@@ -60,7 +62,8 @@ class LocalPool:
             raise
 
     def submit(self, work: Dispatch) -> None:
-        asyncio.run_coroutine_threadsafe(self._run(work), self._loop)
+        working = asyncio.run_coroutine_threadsafe(self._work(work), self._loop)
+        working.add_done_callback(partial(self._end_of, work))
 
     def next_event(self, timeout: float) -> Finished[Receipt] | Lost | None:
         try:
@@ -98,17 +101,19 @@ class LocalPool:
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
 
-    async def _run(self, work: Dispatch) -> None:
+    async def _work(self, work: Dispatch) -> tuple[Receipt, str | None]:
+        receipt = await self._worker.work(work.shard, work.attempt)
+        return receipt, self._worker.closed(work.shard)
+
+    def _end_of(self, work: Dispatch, working: Future[tuple[Receipt, str | None]]) -> None:
+        """Tell who waits for a shard how its work ended, also when somebody cancelled it before it began."""
         try:
-            receipt = await self._worker.work(work.shard, work.attempt)
-            closed = self._worker.closed(work.shard)
+            receipt, closed = working.result()
             self._events.put(Finished(work.shard, work.attempt, receipt, receipt.undone, closed))
         except (StoreError, Interrupted) as e:
             self._events.put(e)
-        except BaseException as e:  # whatever of it comes: who waits for the shard has to hear of it
+        except BaseException as e:  # somebody else's code can throw what ends programs
             self._events.put(Lost(work.shard, work.attempt, f"{type(e).__name__}: {e}"))
-            if not isinstance(e, Exception):
-                raise
 
     async def _exchange(self, demands: Mapping[str, Demand]) -> Mapping[str, Allowance]:
         return await self._governor.exchange("local", demands)

@@ -14,9 +14,10 @@ from trunchray.engine.blocks import blocks
 from trunchray.engine.status import read_status
 
 PROGRAM = """
-import sys, time
+import signal, sys, time
 from trunchray import evaluate
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also where these tests themselves are not to hear of it
 folder, address, hangs = sys.argv[1], sys.argv[2], "hangs" in sys.argv
 
 def task(number):
