@@ -391,10 +391,11 @@ class Run:
         self._closed |= ledger.closed
 
     def _widths(self, workers: int) -> dict[str, int]:
-        """How many shards of each agent may be out: enough to keep all its permits busy while others end.
+        """How many shards of each agent may be out: of twice as many trials as it has permits, and one for each worker.
 
-        Never more than permits, because every shard that is out may have a trial in flight.
+        So there are trials to begin while the last ones of other shards end. Never more than permits, because every
+        shard that is out may have a trial in flight.
         """
         size = self._plan.spec.shard_size
         permits = {agent.name: agent.pacing.max_in_flight for agent in self._plan.spec.agents}
-        return {name: min(number, -(-number // size) + workers) for name, number in permits.items()}
+        return {name: min(number, -(-2 * number // size) + workers) for name, number in permits.items()}
