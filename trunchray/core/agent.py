@@ -1,4 +1,4 @@
-"""What is put under test, as data: a model, or a task written in Python.
+"""What is put under test, as data: a model, a task written in Python, or a skill in a coding tool.
 
 Two agents are the same when their digests are equal. Names, credentials, prices and the way requests are paced are not
 part of the digest: they change how a run goes, not what is asked of the model.
@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_seri
 
 from trunchray.core.digest import digest
 from trunchray.core.frozen import Frozen
+from trunchray.core.harness import Harness
 from trunchray.core.trial import FinishReason, Usage
 
 Transport = Literal["auto", "openai", "litellm"]
@@ -253,4 +254,75 @@ class PythonAgent(Frozen):
     key_names: ClassVar[tuple[str, ...]] = ()
 
 
-AgentSpec = Annotated[ModelAgent | PythonAgent, Field(discriminator="kind")]
+class SkillTree(Frozen):
+    """A skill's folder, which is copied into the workspace."""
+
+    name: str = Field(min_length=1, pattern=r"^[^/\\\x00]+$")
+    """Of the folder."""
+    tree: str
+    """SHA-256 of the tar file of its content, which is among the run's inputs."""
+
+
+class TriggerSkill(Frozen):
+    """A skill of which only name and description are there, to see whether a tool loads it."""
+
+    name: str = Field(min_length=1)
+    description: str
+
+
+class HarnessAgent(Frozen):
+    """A coding tool with a skill, or without one: a config of a skill eval."""
+
+    kind: Literal["harness"] = "harness"
+    name: str
+    """Unique in its run: `skill`, `bare` or `variant`; the folder of its attempts."""
+    harness: Harness | None = None
+    """None: none is recorded; everything is staged and nothing runs."""
+    skill: SkillTree | None = None
+    """None: without a skill of its own."""
+    trigger: TriggerSkill | None = None
+    """Set for trigger queries, in place of `skill`."""
+    timeout: float = Field(default=600, gt=0, allow_inf_nan=False)
+    """Seconds that one run may take, where its case does not say otherwise."""
+    staging: str
+    """SHA-256 of the `Staging`, which is among the run's inputs."""
+    pacing: Pacing = Pacing()
+    """Only `max_in_flight` concerns it: how many runs are under way at a time."""
+
+    @model_validator(mode="after")
+    def _one_skill(self) -> Self:
+        if self.skill and self.trigger:
+            raise ValueError(f"{self.name!r} has both a skill and one to trigger; give it one of them")
+        return self
+
+    @property
+    def digest(self) -> str:
+        """64 hex digits of what is run."""
+        return digest(self.asked)
+
+    @property
+    def asked(self) -> dict[str, JsonValue]:
+        """What makes two of them the same or not, as JSON: neither where runs are kept nor what a login needs."""
+        asked = self.model_dump(mode="json", include={"kind", "skill", "trigger", "timeout"})
+        if self.harness:
+            asked |= self.harness.model_dump(mode="json", include={"command", "skill_dir", "env"})
+        return asked
+
+    @property
+    def model(self) -> str:
+        """What stands where a model is named: the program."""
+        return self.harness.command[0].rpartition("/")[2] if self.harness else "no harness"
+
+    # As for Python tasks: what models have.
+    base_url: ClassVar[None] = None
+    params: ClassVar[dict[str, JsonValue]] = {}
+    headers: ClassVar[dict[str, str]] = {}
+    system_prompt: ClassVar[SystemPrompt] = "system"
+    limits: ClassVar[Limits] = Limits()
+    mock: ClassVar[None] = None
+    price: ClassVar[None] = None
+    quota: ClassVar[None] = None
+    key_names: ClassVar[tuple[str, ...]] = ()
+
+
+AgentSpec = Annotated[ModelAgent | PythonAgent | HarnessAgent, Field(discriminator="kind")]

@@ -13,6 +13,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.models import catalog
 from trunchray.core.agent import Price, Transport
+from trunchray.core.credentials import names_secret
 from trunchray.errors import UsageError
 
 
@@ -95,7 +96,6 @@ RESERVED_PARAMS = frozenset({"messages", "model", "n", "stream", "tools"})
 _SECRET = re.compile(
     "apikey|xapikey|authorization|password|secret|accesstoken|.*(secretaccesskey|accesskeyid|sessiontoken|credentials)"
 )
-_SECRET_HEADER = re.compile(r"auth|cookie|(^|-)(key|token|secret|password|signature)(-|$)|apikey")
 _OWN_HEADERS = frozenset(
     {"accept-encoding", "connection", "content-encoding", "content-length", "content-type", "expect", "host"}
     | {"te", "trailer", "transfer-encoding", "upgrade"}
@@ -250,7 +250,7 @@ def check_headers(model: str, headers: Mapping[str, str], *, what: str = "model"
             raise UsageError(f"{what} {model!r}: the header {name!r} cannot be sent: use printable ASCII, on one line")
         if name.lower() in _OWN_HEADERS:
             raise UsageError(f"{what} {model!r}: the header {name!r} is trunchray's own; remove it")
-        if _is_secret(name) or _SECRET_HEADER.search(name.lower()):
+        if _is_secret(name) or names_secret(name):
             raise UsageError(
                 f"{what} {model!r}: headers are stored with the run, so {name!r} may not stand there; "
                 "put the key into an environment variable and name it with api_key_env"

@@ -1,0 +1,59 @@
+"""What is known of one attempt of a skill eval once it has ended: the content of its `timing.json`."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+
+from trunchray.core.frozen import Frozen
+
+Status = Literal["ok", "error", "timeout", "exception", "harness-missing", "skipped"]
+"""How an attempt ended: exit code 0; another one, or it could not be staged or started; too late; broken down on our
+side; there is no such command; no harness is recorded, so that nothing ran."""
+
+FAILURES: tuple[Status, ...] = ("error", "timeout", "exception", "harness-missing")
+"""Attempts that should have given an answer and did not."""
+
+
+class AttemptTiming(Frozen):
+    """`timing.json`, which is written last: an attempt folder that has it is complete and never touched again."""
+
+    case_id: str
+    """As it was authored; `q000` and so on for trigger queries."""
+    config: str
+    status: Status
+    elapsed_s: float = 0.0
+    """Seconds that the command ran, to three decimals; 0 when it did not."""
+    return_code: int | None = None
+    """-1 when there is none because it was too late or never ran; below that, minus the signal that ended it; None
+    for `skipped`."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+    """Read and written; what a cache had is in it only where the tool counts it as input."""
+    cache_read_tokens: int = 0
+    cache_write_tokens: int = 0
+    tokens_reported: bool = False
+    """Whether the transcript names tokens; the counts are 0 otherwise."""
+    total_steps: int = 0
+    """Turns of the model."""
+    total_tool_calls: int = 0
+    tool_calls: dict[str, int] = {}
+    """By the name of the tool."""
+    captured_at: str
+    """UTC, ISO 8601 with a Z."""
+    reason: str | None = None
+    """Why the status is not ok, where there is more to say than its name; None otherwise."""
+    truncated: tuple[str, ...] = ()
+    """What was larger than is kept: `transcript.jsonl`, `stderr.txt` or paths below `cwd/`."""
+    left_out: tuple[str, ...] = ()
+    """What is not kept of the workspace, as `<path>: <why>`: sockets, pipes, devices, links that lead out of it."""
+    loaded: bool | None = Field(default=None)
+    """Whether the skill was loaded; None but for trigger queries."""
+
+    @model_serializer(mode="wrap")
+    def _what_there_is(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """`reason` and `loaded` only where there is one."""
+        shown: dict[str, Any] = handler(self)
+        return {name: value for name, value in shown.items() if value is not None or name == "return_code"}

@@ -1,0 +1,25 @@
+"""Relative paths that stay inside the folder they are relative to."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+
+def inside(path: str) -> str:
+    """The path in its shortest form, with forward slashes; "." is the folder itself.
+
+    Raises:
+        ValueError: it is absolute, leads out of its folder, is one of Windows, or no file can have that name.
+    """
+    if not path:
+        raise ValueError("is empty")
+    if "\0" in path:
+        raise ValueError(f"{path!r} holds a NUL character")
+    if "\\" in path or re.match("[A-Za-z]:", path):
+        raise ValueError(f"{path!r} is a path of Windows; write it with forward slashes, relative to its folder")
+    if path.startswith(("/", "~")):
+        raise ValueError(f"{path!r} is not relative; write it relative to its folder")
+    if ".." in PurePosixPath(path).parts:
+        raise ValueError(f"{path!r} leads out of its folder; write it without '..'")
+    return str(PurePosixPath(path))
