@@ -123,7 +123,37 @@ class Python(CamelFrozen):
     digest: str
 
 
+class Completed(CamelFrozen):
+    """The attempt at a skill eval ended as it should; nobody graded what it made."""
+
+    kind: Literal["completed"] = "completed"
+
+
+class RubricLine(CamelFrozen):
+    """A grader found this expectation of a skill's author met."""
+
+    kind: Literal["rubric"] = "rubric"
+    text: str
+
+
+class Triggered(CamelFrozen):
+    """A tool that was asked a query loaded the skill, or, if `expected` is false, did not."""
+
+    kind: Literal["triggered"] = "triggered"
+    expected: bool
+
+
 Check = Annotated[
-    NonEmpty | Exact | Contains | AnswerBank | Gsm8k | ToolCallSyntax | Custom | Python,
+    NonEmpty
+    | Exact
+    | Contains
+    | AnswerBank
+    | Gsm8k
+    | ToolCallSyntax
+    | Custom
+    | Python
+    | Completed
+    | RubricLine
+    | Triggered,
     Field(discriminator="kind"),
 ]

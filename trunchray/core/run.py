@@ -13,6 +13,7 @@ from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
+from trunchray.core.grader_spec import GraderSpec
 from trunchray.core.names import nearest
 from trunchray.errors import UsageError
 
@@ -27,6 +28,10 @@ SHARD_SIZE = 128
 Aim = Literal["run", "retry", "regrade"]
 """Which trials a command does: those that have no row and those that ended in an error that asking again could mend; of
 these the latter alone; or those whose answers are stored, because only grading failed."""
+
+
+_LATER = ("regrades", "grading")
+"""Fields of a `RunSpec` that earlier versions did not have."""
 
 
 class Selection(Frozen):
@@ -64,13 +69,14 @@ class RunSpec(Frozen):
     regrades: Regrades | None = None
     """None: models are asked."""
 
+    grading: GraderSpec | None = None
+    """Who grades the attempts of a skill eval by their rubrics; None: nobody does."""
+
     @model_serializer(mode="wrap")
-    def _regrades_when_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Left out when None, so that what is stored of other runs is what it was before there was such a field."""
+    def _what_is_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Later fields are left out when None, so that what is stored of other runs is what it was without them."""
         shown: dict[str, Any] = handler(self)
-        if self.regrades is None:
-            shown.pop("regrades", None)
-        return shown
+        return {name: value for name, value in shown.items() if name not in _LATER or value is not None}
 
     @model_validator(mode="after")
     def _agents_differ(self) -> Self:

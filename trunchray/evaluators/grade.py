@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.core.case import Case
-from trunchray.core.checks import Check, Custom, Python, ToolCallSyntax
+from trunchray.core.checks import Check, Completed, Custom, Python, RubricLine, ToolCallSyntax, Triggered
 from trunchray.core.digest import digest, sha256
 from trunchray.core.trial import Trace, Verdict
 from trunchray.errors import EvaluatorError, boundary
@@ -59,6 +59,8 @@ class Grader:
                 return grade_tool_calls(check, trace.tool_calls)
             case Python():
                 raise EvaluatorError("only the program that evaluates it has this check", type="missing_program")
+            case Completed() | RubricLine() | Triggered():
+                raise EvaluatorError("this check is of a coding tool's attempt, and this is none", type="no_attempt")
             case _:
                 return grade_text(check, trace.output)
 
