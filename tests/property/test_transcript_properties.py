@@ -12,7 +12,6 @@ from trunchray.core.canary import Canary
 from trunchray.core.harness_events import _READERS
 from trunchray.core.transcript import TranscriptReader
 
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
