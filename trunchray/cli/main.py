@@ -26,6 +26,7 @@ from trunchray.cli import (
     regrading,
     running,
     serving,
+    skills,
     submitted,
     submitting,
     transform,
@@ -55,6 +56,7 @@ for module in (
     exporting,
     serving,
     models,
+    skills,
 ):
     module.register(app)
 

@@ -33,14 +33,26 @@ def parse_object(text: str) -> dict[str, JsonValue]:
         ValueError: it is something else, names a key twice, or holds a number that JSON cannot carry (NaN, infinity).
     """
     try:
-        value = json.loads(text, parse_constant=_refused, object_pairs_hook=distinct)
-        json.dumps(value, allow_nan=False)  # 1e999 is read as infinity
-    except RecursionError as e:
-        raise ValueError("nested too deeply") from e
+        value = parse_json(text)
     except json.JSONDecodeError as e:
         raise ValueError(f"not JSON and nothing else: {_cut(text)}") from e
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {_cut(text)}")
+    return value
+
+
+def parse_json(text: str) -> JsonValue:
+    """The value that the text is.
+
+    Raises:
+        json.JSONDecodeError: it is no JSON.
+        ValueError: it names a key twice, is nested too deeply, or holds a number that JSON cannot carry.
+    """
+    try:
+        value: JsonValue = json.loads(text, parse_constant=_refused, object_pairs_hook=_distinct)
+        json.dumps(value, allow_nan=False)  # 1e999 is read as infinity
+    except RecursionError as e:
+        raise ValueError("nested too deeply") from e
     return value
 
 

@@ -1,0 +1,146 @@
+"""Commands about evals of agent skills: skills aggregate, skills convert."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trunchray.cli.options import Json
+from trunchray.cli.output import Output
+from trunchray.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from trunchray.core.attempt_statistics import Config
+    from trunchray.frontends.skill.convert import Converted
+
+
+class Format(StrEnum):
+    """Of case files."""
+
+    RUNNER = "runner"
+    SKILL_CREATOR = "skill-creator"
+
+
+def register(app: typer.Typer) -> None:
+    skills = typer.Typer(help="Evaluate agent skills through command-line coding tools.", rich_markup_mode=None)
+    skills.callback()(_group)
+    skills.command()(aggregate)
+    skills.command()(convert)
+    app.add_typer(skills, name="skills")
+
+
+def _group() -> None:
+    """Evaluate agent skills through command-line coding tools."""
+
+
+def aggregate(
+    runs: Annotated[
+        str | None, typer.Option(metavar="RECORDS", help="One config: a run folder, or a JSON file of records.")
+    ] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="RECORDS", help="The config to compare with.")] = None,
+    variant: Annotated[str | None, typer.Option(metavar="RECORDS", help="The config that is compared.")] = None,
+    all_statuses: Annotated[
+        bool, typer.Option("--all-statuses", help="Also count attempts that failed or took too long.")
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Sum up the time, tokens and tool calls of repeated attempts, as JSON: mean, spread, least and most.
+
+    Folders, also URIs, are searched for timing.json; give that of one config, such as RUN/skill. Counted are attempts
+    with the status ok. A result is settled with three of them or more for each case.
+
+    Example: trunchray skills aggregate --baseline RUN/bare --variant RUN/skill
+
+    Example: trunchray skills aggregate --runs RUN/skill --all-statuses
+    """
+    from trunchray.core.attempt_statistics import versus
+
+    output = Output(as_json=True)
+    if runs and not (baseline or variant):
+        found = _summary(output, runs, all_statuses=all_statuses)
+    elif baseline and variant and not runs:
+        sides = [_summary(output, side, all_statuses=all_statuses) for side in (baseline, variant)]
+        found = versus(*sides)
+    else:
+        raise UsageError("give --runs RECORDS, or both --baseline RECORDS and --variant RECORDS")
+    output.result(found.model_dump(mode="json"), _nothing)
+
+
+def convert(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="evals.json of skill-creator, or cases.json to go back.")],
+    to: Annotated[Format, typer.Option(help="What to make of it.")] = Format.RUNNER,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="A path or URI; without it, stdout.")
+    ] = None,
+    skill_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="With --to skill-creator; by default the folder's name.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Make cases of what skill-creator has, or the other way round, and say what means nothing on the other side.
+
+    Rubric lines are taken from expectations and assertions, and one from the expected output. Converting back gives
+    what was there, unless it was changed meanwhile.
+
+    Example: trunchray skills convert brief-writer/evals/evals.json --output brief-writer/evals/cases.json
+
+    Example: trunchray skills convert brief-writer/evals/cases.json --to skill-creator
+    """
+    from trunchray.frontends.skill.convert import to_cases, to_evals
+    from trunchray.frontends.skill.json_file import read_json
+
+    said = Output(as_json=json or output is None)
+    if skill_name and to is Format.RUNNER:
+        raise UsageError("--skill-name: cases name no skill; leave it out, or give --to skill-creator")
+    value = read_json(file, "the file to convert")
+    done = to_cases(value, file) if to is Format.RUNNER else to_evals(value, file, skill_name)
+    for note in done.notes:
+        said.warn(f"{file}: {note}")
+    if output is None:
+        said.result(done.content, _nothing)
+        return
+    _write(output, done)
+    what = "cases" if to is Format.RUNNER else "evals"
+
+    def show(console: Console) -> None:
+        console.print(f"{output}: {done.count:,} {what}")
+
+    said.result({"output": output, what: done.count, "notes": [*done.notes]}, show)
+
+
+def _summary(output: Output, location: str, *, all_statuses: bool) -> Config:
+    from trunchray.core.attempt_statistics import summarise
+    from trunchray.frontends.skill.attempt_records import read_records
+
+    found = read_records(location)
+    for note in found.notes:
+        output.warn(note)
+    try:
+        config = summarise(found.records, all_statuses=all_statuses)
+    except ValueError as e:
+        raise UsageError(f"{location}: {e}; mend or remove that record") from e
+    if not config.runs:
+        ended = ", ".join(f"{count} {status}" for status, count in config.by_status.items())
+        raise UsageError(f"{location}: no attempt is ok ({ended}); --all-statuses counts them nevertheless")
+    return config
+
+
+def _write(location: str, done: Converted) -> None:
+    import json
+
+    from trunchray.adapters.location import opened
+
+    store, name = opened(location)
+    content = json.dumps(done.content, ensure_ascii=False, indent=2) + "\n"
+    try:
+        store.write(name, content.encode())
+    except StoreError as e:
+        raise UsageError(f"cannot write {location!r}: {e}; choose another place") from e
+
+
+def _nothing(_console: Console) -> None:
+    """What is always JSON is shown to nobody else."""

@@ -1,0 +1,115 @@
+"""What is known of attempts, one flat record each: a JSON file of them, or a folder below which they are kept."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from trunchray.adapters.local_path import local_path
+from trunchray.adapters.location import is_uri
+from trunchray.adapters.store import Store
+from trunchray.core.frozen import Frozen
+from trunchray.core.json_object import parse_object
+from trunchray.errors import UsageError
+from trunchray.frontends.skill.entry import kind
+from trunchray.frontends.skill.json_file import read_json
+
+FILE = "timing.json"
+
+_ATTEMPT = re.compile(r"run-\d+|(q\d{3,})-r\d+")
+_COPIED = "cwd"
+_OURS = ".trunchray"
+
+
+class AttemptRecords(Frozen):
+    """Records, and what their reader should know."""
+
+    records: tuple[dict[str, JsonValue], ...]
+    notes: tuple[str, ...] = ()
+
+
+def read_records(location: str) -> AttemptRecords:
+    """The records at a place: a JSON list, an object with the list `runs`, or every `timing.json` below a folder.
+
+    What an attempt left in its workspace is none of them. A `timing.json` that cannot be read is left out, and said.
+    A case that a record does not name is named by the folder that it is in.
+
+    Raises:
+        UsageError: there is nothing at the place, or no record in it.
+    """
+    found = _of_file(location) if _is_file(location) else _of_folder(location)
+    if not found.records:
+        reasons = "".join(f"; {note}" for note in found.notes)
+        raise UsageError(f"{location}: holds no record of an attempt{reasons}; name a run folder, or a list of records")
+    return found.model_copy(update={"notes": (*found.notes, *_mixed(location, found.records))})
+
+
+def _is_file(location: str) -> bool:
+    if is_uri(location):
+        return location.endswith(".json")
+    path = local_path(location.removeprefix("file://"))
+    if not path.exists():
+        raise UsageError(f"there is nothing at {location!r}; name a run folder, or a JSON file of records")
+    return not path.is_dir()
+
+
+def _of_file(location: str) -> AttemptRecords:
+    value = read_json(location, "the records")
+    listed = value.get("runs") if isinstance(value, dict) else value
+    if not isinstance(listed, list):
+        raise UsageError(f"{location}: records are a list, or an object with the list 'runs', not {kind(value)}")
+    records = [record for record in listed if isinstance(record, dict)]
+    others = len(listed) - len(records)
+    return AttemptRecords(
+        records=tuple(records), notes=(f"{location}: {others} entries are no objects, and left out",) if others else ()
+    )
+
+
+def _of_folder(location: str) -> AttemptRecords:
+    store = Store(location)
+    paths = set(store.find())
+    timings = [path for path in paths if Path(path).name == FILE and not _is_content(path, paths)]
+    records: list[dict[str, JsonValue]] = []
+    damaged: list[str] = []
+    for path, content in sorted(store.read_many(timings).items()):
+        try:
+            records.append(_named(path, parse_object(content.decode())))
+        except ValueError:
+            damaged.append(path)
+    notes = (f"{', '.join(damaged[:5])}: not JSON objects, and left out ({len(damaged)})",) if damaged else ()
+    return AttemptRecords(records=tuple(records), notes=notes)
+
+
+def _is_content(path: str, paths: set[str]) -> bool:
+    """Whether a file is of the workspace of an attempt, or of the engine, and so speaks of no attempt."""
+    folders = path.split("/")[:-1]
+    for at, name in enumerate(folders):
+        around = "".join(f"{folder}/" for folder in folders[:at])
+        if name == _OURS or (name == _COPIED and paths & {f"{around}prompt.txt", f"{around}{FILE}"}):
+            return True
+    return False
+
+
+def _named(path: str, record: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The record with its case: `create-1` of `skill/create-1/run-2`, `q003` of `queries/q003-r0`."""
+    folders = path.split("/")[:-1]
+    if record.get("case_id") is not None or not folders:
+        return record
+    found = _ATTEMPT.fullmatch(folders[-1])
+    case = (found[1] or "/".join(folders[-2:-1])) if found else folders[-1]
+    return record | {"case_id": case} if case else record
+
+
+def _mixed(location: str, records: Collection[dict[str, JsonValue]]) -> list[str]:
+    """What makes figures over all records mean less than they seem to."""
+    notes: list[str] = []
+    configs = sorted({str(record["config"]) for record in records if "config" in record})
+    if len(configs) > 1:
+        notes.append(f"{location}: figures are over the configs {', '.join(configs)} together; name the folder of one")
+    silent = sum(record.get("tokens_reported") is False for record in records)
+    if silent:
+        notes.append(f"{location}: {silent} of {len(records)} attempts report no tokens, and count with 0 of them")
+    return notes

@@ -1,0 +1,119 @@
+"""What a project that BMad is set up in says about evals, in layers of TOML files: the harness, and where runs go.
+
+Later layers win: tables are merged key by key, and anything else replaces what was there. BMad itself would append
+lists, so that somebody's own `command` would be added to the team's; its documentation says that the own one wins.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from trunchray.core.excerpt import excerpt
+from trunchray.errors import UsageError
+
+HOME_OUTPUT = "~/bmad-evals"
+"""Where runs go in a project without BMad."""
+
+_SKILL = "bmad-eval"
+_INSTALLED = (".agents/skills", ".claude/skills", "skills", "_bmad/skills")
+"""Where a project keeps skills, and with them the defaults of BMad's own."""
+_REPORTS = "{output_folder}/eval-reports"
+_OUTPUT = "{project-root}/_bmad-output"
+"""What BMad's installer suggests."""
+_PLACES = re.compile(r"\{([^{}]*)\}")
+
+
+def is_set_up(project: Path | None) -> bool:
+    return project is not None and (project / "_bmad").is_dir()
+
+
+def harness_keys(project: Path) -> tuple[dict[str, Any], str] | None:
+    """What `[workflow.harness]` says in all layers together, and which files those are; None where none is recorded.
+
+    Raises:
+        UsageError: a layer cannot be read.
+    """
+    layers = _customization(project)
+    keys = _table(_merged(layers), "workflow").get("harness")
+    if not isinstance(keys, dict) or not keys.get("command"):
+        return None
+    files = [file for file, layer in layers if "harness" in _table(layer, "workflow")]
+    return keys, f"[workflow.harness] of {', '.join(str(file.relative_to(project)) for file in files)}"
+
+
+def output_folder(project: Path | None) -> Path:
+    """Where runs go when nobody says: the reports folder of a project with BMad, `~/bmad-evals` otherwise.
+
+    Raises:
+        UsageError: a layer cannot be read, or the folder in it is none.
+    """
+    if project is None or not is_set_up(project):
+        return Path(HOME_OUTPUT).expanduser()
+    reports = _table(_merged(_customization(project)), "workflow").get("reports_folder", _REPORTS)
+    output = _table(_merged(_config(project)), "core").get("output_folder", _OUTPUT)
+    values = {"project-root": str(project), "output_folder": _filled("core.output_folder", output, project, {})}
+    return Path(_filled("workflow.reports_folder", reports, project, values))
+
+
+def _customization(project: Path) -> list[tuple[Path, dict[str, Any]]]:
+    folders = (project / place / _SKILL for place in _INSTALLED)
+    base = next((folder / "customize.toml" for folder in folders if (folder / "customize.toml").is_file()), None)
+    custom = project / "_bmad" / "custom"
+    return _layers([*([base] if base else []), custom / f"{_SKILL}.toml", custom / f"{_SKILL}.user.toml"])
+
+
+def _config(project: Path) -> list[tuple[Path, dict[str, Any]]]:
+    names = ("config.toml", "config.user.toml", "custom/config.toml", "custom/config.user.toml")
+    return _layers([project / "_bmad" / name for name in names])
+
+
+def _layers(files: Sequence[Path]) -> list[tuple[Path, dict[str, Any]]]:
+    """Those that exist, in order, with what they say."""
+    return [(file, _read(file)) for file in files if file.exists()]
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except OSError as e:
+        raise UsageError(f"cannot read {str(file)!r}: {e.strerror}") from e
+    except (ValueError, RecursionError) as e:
+        raise UsageError(f"{file}: is not TOML: {e}") from e
+
+
+def _merged(layers: Sequence[tuple[Path, dict[str, Any]]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for _, layer in layers:
+        found = _over(found, layer)
+    return found
+
+
+def _over(base: dict[str, Any], layer: dict[str, Any]) -> dict[str, Any]:
+    found = dict(base)
+    for key, value in layer.items():
+        there = found.get(key)
+        found[key] = _over(there, value) if isinstance(there, dict) and isinstance(value, dict) else value
+    return found
+
+
+def _table(values: dict[str, Any], key: str) -> dict[str, Any]:
+    found = values.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def _filled(key: str, value: object, project: Path, known: dict[str, str]) -> str:
+    """A folder, absolute, with what its `{names}` stand for."""
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"{key} of {project / '_bmad'}: must be a folder (got {excerpt(repr(value), 60)})")
+    known = {"project-root": str(project)} | known
+    if unknown := [name for name in _PLACES.findall(value) if name not in known]:
+        raise UsageError(
+            f"{key} of {project / '_bmad'}: nobody knows what {{{unknown[0]}}} in {value!r} stands for; name the "
+            "folder with --output-dir"
+        )
+    filled = _PLACES.sub(lambda found: known[found[1]], value)
+    return str(project / Path(filled).expanduser())

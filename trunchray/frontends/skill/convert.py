@@ -1,0 +1,183 @@
+"""Cases of skill-creator (`evals.json`) as ours (`cases.json`), and back.
+
+Both sides keep keys that they do not know, so what has no place on the other side stays under its own name. Where the
+entry that is made still does not say all that was said, the whole of it is kept beside, under `as_eval` or `as_case`.
+It is taken again on the way back, unless somebody has changed meanwhile what was made of it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import PurePosixPath
+
+from pydantic import JsonValue
+
+from trunchray.adapters.location import absolute
+from trunchray.core.frozen import Frozen
+from trunchray.errors import UsageError
+from trunchray.frontends.skill.conversion_notes import notes_on_cases, notes_on_evals
+from trunchray.frontends.skill.entry import Entry, kind, read_each
+from trunchray.frontends.skill.eval_lines import Object, lines, texts
+
+EXPECTED = "output matches: "
+"""What the rubric line begins with that stands for the `expected_output` of an eval. It is the last one."""
+
+_CASE = ("id", "input", "rubric", "state_prefix", "files")
+_EVAL = ("id", "prompt", "expected_output", "files", "expectations", "assertions", "state_prefix")
+_RUBRIC_KEY = "rubric_key"
+"""At the top of a case file: under which key its rubric lines go back, if it is not `expectations`."""
+
+Entries = list[Object]
+
+
+class Converted(Frozen):
+    """What was made, how many entries it has, and what is not on the other side as it was."""
+
+    content: dict[str, JsonValue]
+    count: int
+    notes: tuple[str, ...]
+
+
+def to_cases(value: JsonValue, where: str) -> Converted:
+    """The cases that evals of skill-creator make.
+
+    Raises:
+        UsageError: it is no object with the list `evals`, or one of them is no eval; with every problem.
+    """
+    if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
+        raise UsageError(
+            f"{where}: a file of skill-creator is an object with the list 'evals', and this is {kind(value)}"
+        )
+    evals = _entries(value, "evals", where, needs=("id",), content="prompt")
+    key = "assertions" if {key for one in evals for key in lines(one)} == {"assertions"} else "expectations"
+    cases = [_case(one, key) for one in evals]
+    top = _others(value, ("evals", "cases", _RUBRIC_KEY))
+    top |= {_RUBRIC_KEY: key} if key != "expectations" else {}
+    return Converted(content={**top, "cases": [*cases]}, count=len(cases), notes=notes_on_evals(evals, cases))
+
+
+def to_evals(value: JsonValue, where: str, skill_name: str | None = None) -> Converted:
+    """The evals of skill-creator that cases make. `skill_name`: None takes the file's own, or that of its folder.
+
+    Raises:
+        UsageError: there is no list of cases, or one of them is no case; with every problem.
+    """
+    top: Object = value if isinstance(value, dict) else {"cases": value}
+    if not isinstance(top.get("cases"), list):
+        raise UsageError(f"{where}: cases are a list, or an object with the list 'cases', and this is {kind(value)}")
+    cases = _entries(top, "cases", where, needs=("id", "input"), content="input")
+    key = "assertions" if top.get(_RUBRIC_KEY) == "assertions" else "expectations"
+    evals = [_eval(one, key) for one in cases]
+    content: Object = {"skill_name": skill_name or top.get("skill_name") or skill_of(where)}
+    content |= _others(top, ("skill_name", "evals", "cases", _RUBRIC_KEY))
+    return Converted(content={**content, "evals": [*evals]}, count=len(evals), notes=notes_on_cases(cases, evals))
+
+
+def skill_of(location: str) -> str:
+    """The skill that a file belongs to: of `brief-writer/evals/cases.json`, and of `brief-writer/cases.json`."""
+    folder = PurePosixPath(absolute(location)).parent
+    return (folder.parent if folder.name == "evals" else folder).name or "skill"
+
+
+def _entries(top: Object, key: str, where: str, *, needs: Sequence[str], content: str) -> Entries:
+    def read(place: str, _at: int, value: JsonValue) -> Object:
+        entry = Entry(place, value, what="an eval" if key == "evals" else "a case", needs=needs)
+        if isinstance(entry.fields["id"], bool) or not isinstance(entry.fields["id"], str | int):
+            raise entry.refused("id", "must be text or an integer")
+        entry.text(content)
+        if key == "cases":
+            entry.texts("rubric")
+            entry.texts("files")
+        return entry.fields
+
+    listed = top[key]
+    found = read_each(f"{where}: {key}", listed if isinstance(listed, list) else [], read)
+    if not found:
+        raise UsageError(f"{where}: {key!r} is empty, so there is nothing to convert")
+    return found
+
+
+def _case(one: Object, key: str) -> Object:
+    """The case of an eval."""
+    if (before := _before(one, "as_case", lambda case: _plain_eval(case, key), _bare_eval)) is not None:
+        return before
+    case = _plain_case(one)
+    return case if _same(_plain_eval(case, key), one, _bare_eval) else {**case, "as_eval": one}
+
+
+def _eval(one: Object, key: str) -> Object:
+    """The eval of a case."""
+    if (before := _before(one, "as_eval", _plain_case, _bare_case)) is not None:
+        return before
+    made = _plain_eval(one, key)
+    return made if _same(_plain_case(made), one, _bare_case) else {**made, "as_case": one}
+
+
+def _before(
+    one: Object, key: str, convert: Callable[[Object], Object], bare: Callable[[Object], Object]
+) -> Object | None:
+    """What an entry was made of, if that is kept in it and would make the same today."""
+    kept = one.get(key)
+    return kept if isinstance(kept, dict) and _same(convert(kept), one, bare) else None
+
+
+def _plain_case(one: Object) -> Object:
+    expected, prefix = one.get("expected_output"), one.get("state_prefix")
+    said = [f"{EXPECTED}{expected}"] if isinstance(expected, str) and expected.strip() else []
+    case: Object = {
+        "id": str(one.get("id")),
+        "input": one.get("prompt") or "",
+        "rubric": [*(text for some in lines(one).values() for text in texts(some)), *said],
+        "state_prefix": prefix if isinstance(prefix, str) and prefix else None,
+        "files": one.get("files") or [],
+    }
+    return case | _others(one, (*_CASE, *_EVAL, "as_case", "as_eval"))
+
+
+def _plain_eval(one: Object, key: str) -> Object:
+    rubric = one.get("rubric")
+    expected, said = _expected([line for line in rubric if isinstance(line, str)] if isinstance(rubric, list) else [])
+    made: Object = {
+        "id": _number(str(one.get("id"))),
+        "prompt": one.get("input") or "",
+        "expected_output": expected,
+        "files": one.get("files") or [],
+    }
+    made |= {key: [*said]} if said else {}
+    made |= {"state_prefix": one["state_prefix"]} if one.get("state_prefix") else {}
+    return made | _others(one, (*_CASE, *_EVAL, "as_case", "as_eval"))
+
+
+def _expected(rubric: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """The expected output that the last line of a rubric says, if it does, and the other lines."""
+    if rubric and rubric[-1].startswith(EXPECTED) and rubric[-1][len(EXPECTED) :].strip():
+        return rubric[-1][len(EXPECTED) :], rubric[:-1]
+    return "", rubric
+
+
+def _number(name: str) -> str | int:
+    """Ids are numbers in skill-creator; one that a number would not give back stays text."""
+    return int(name) if re.fullmatch(r"0|[1-9][0-9]{0,14}", name) else name
+
+
+def _others(one: Object, known: Sequence[str]) -> Object:
+    return {key: value for key, value in one.items() if key not in known}
+
+
+def _same(a: Object, b: Object, bare: Callable[[Object], Object]) -> bool:
+    """Whether two entries say the same: what is empty and what is not there do."""
+    return json.dumps(bare(a), sort_keys=True) == json.dumps(bare(b), sort_keys=True)
+
+
+def _bare_eval(one: Object) -> Object:
+    return {key: value for key, value in one.items() if key != "as_case" and (key not in _EVAL or value not in _EMPTY)}
+
+
+def _bare_case(one: Object) -> Object:
+    found = {key: value for key, value in one.items() if key != "as_eval" and (key not in _CASE or value not in _EMPTY)}
+    return found | {"id": str(one.get("id"))}
+
+
+_EMPTY: tuple[JsonValue, ...] = (None, "", [])

@@ -1,0 +1,121 @@
+"""The files that cases find in their workspaces: of the project, of the case file's folder, or pinned on GitHub.
+
+All of them are read before any case starts; one that is missing stops the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trunchray.adapters.github_file import LARGEST, fetch
+from trunchray.core.digest import sha256
+from trunchray.core.excerpt import excerpt
+from trunchray.core.inside import inside
+from trunchray.core.pinned_file import PinnedFile, is_address, read_address
+from trunchray.core.staging import Fixture
+from trunchray.errors import UsageError
+from trunchray.frontends.skill.case_file import SkillCase
+
+
+@dataclass(frozen=True, slots=True)
+class Fixtures:
+    """What was read, by case id, by SHA-256, and by entry as `run.json` lists it."""
+
+    of_case: Mapping[str, tuple[Fixture, ...]]
+    contents: Mapping[str, bytes]
+    entries: Mapping[str, str]
+    """The SHA-256 of each entry."""
+
+
+def read_fixtures(
+    cases: Sequence[SkillCase],
+    roots: Sequence[Path],
+    *,
+    skill_dir: str,
+    fetch: Callable[[PinnedFile], bytes] = fetch,
+) -> Fixtures:
+    """The fixtures of all cases. `roots` are looked through in order; nothing may land in `skill_dir`.
+
+    Raises:
+        UsageError: naming every entry that cannot be used.
+    """
+    reader = _Reader([root.resolve() for root in roots], skill_dir, fetch)
+    of_case: dict[str, tuple[Fixture, ...]] = {}
+    problems: list[str] = []
+    for case in cases:
+        found: list[Fixture] = []
+        for entry in case.files:
+            try:
+                found.append(reader.read(entry, found))
+            except (ValueError, UsageError) as e:
+                subject = "" if str(e).startswith(repr(entry)) else f"{excerpt(repr(entry), 120)} "
+                problems.append(f"{case.place}: files: {subject}{e}")
+        of_case[case.id] = tuple(found)
+    if problems:
+        raise UsageError("\n".join(problems))
+    return Fixtures(of_case, reader.contents, reader.entries)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reads each entry once, however many cases name it."""
+
+    roots: Sequence[Path]
+    skill_dir: str
+    fetch: Callable[[PinnedFile], bytes]
+    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    entries: dict[str, str] = field(default_factory=dict[str, str])
+
+    def read(self, entry: str, others: Sequence[Fixture]) -> Fixture:
+        """One more file of a case that has `others`.
+
+        Raises:
+            ValueError, UsageError: it cannot be used; the message goes on where the entry was named.
+        """
+        pinned = read_address(entry) if is_address(entry) else None
+        path = pinned.name if pinned else inside(entry)
+        self._refuse_place(path, others)
+        if entry not in self.entries:
+            content = self.fetch(pinned) if pinned else _content(self._find(path))
+            self.entries[entry] = sha256(content)
+            self.contents[self.entries[entry]] = content
+        return Fixture(path=path, sha256=self.entries[entry])
+
+    def _refuse_place(self, path: str, others: Sequence[Fixture]) -> None:
+        if _overlap(path, self.skill_dir):
+            raise ValueError(f"would land in {self.skill_dir!r}, where the tool reads skills from")
+        if _overlap(path, ".git"):
+            raise ValueError("would land in '.git', which is git's own folder")
+        for other in others:
+            if _overlap(path, other.path):
+                raise ValueError(f"lands where another file of the case is, {other.path!r}")
+
+    def _find(self, path: str) -> Path:
+        for root in self.roots:
+            file = (root / path).resolve()
+            if not file.exists():
+                continue
+            if not file.is_relative_to(root):
+                raise ValueError(f"is a link that leads out of {str(root)!r}")
+            if not file.is_file():
+                raise ValueError("is a folder; name its files one by one" if file.is_dir() else "is no regular file")
+            return file
+        places = " nor ".join(repr(str(root)) for root in dict.fromkeys(self.roots))
+        raise ValueError(f"is neither in {places}" if " nor " in places else f"is not in {places}")
+
+
+def _content(file: Path) -> bytes:
+    try:
+        if file.stat().st_size > LARGEST:
+            raise ValueError(f"is larger than {LARGEST // 1_000_000} MB")
+        return file.read_bytes()
+    except OSError as e:
+        raise ValueError(f"cannot be read: {e.strerror}") from e
+
+
+def _overlap(one: str, other: str) -> bool:
+    """Whether two paths are one, or one of them would have to be a folder of the other. Case is no difference."""
+    first, second = f"{one.casefold()}/", f"{other.casefold()}/"
+    return first.startswith(second) or second.startswith(first)

@@ -1,0 +1,70 @@
+"""Dated run folders: made once, never deleted or overwritten, and gone on with when they were interrupted.
+
+<out>/<YYYYMMDD-HHMMSS>-<label>[-2…]/   run.json, execution-summary.json or triggers-result.json, attempts
+    .trunchray/                         the run of the engine: its rows, its report and what workers need
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from pydantic import JsonValue
+from pydantic_core import from_json
+
+from trunchray.adapters.store import Store
+from trunchray.errors import UsageError
+
+QUESTION = "question"
+"""The key of `run.json` that tells what a run asks: 64 hex digits."""
+_MOST = 999
+
+
+def as_file(content: JsonValue) -> bytes:
+    """JSON for people: indented by two, other alphabets as they are, a newline at the end."""
+    return json.dumps(content, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def unfinished(out: Store, label: str, question: str, ending: str) -> Store | None:
+    """The latest run of this label that asks the question, if it has no file `ending` yet."""
+    pattern = re.compile(rf"\d{{8}}-\d{{6}}-{re.escape(label)}(-[2-9]\d*|-1\d+)?")
+    for name in sorted(filter(pattern.fullmatch, out.names()), key=_age, reverse=True):
+        folder = out.child(name)
+        if _asks(folder) == question:
+            return None if folder.exists(ending) else folder
+    return None
+
+
+def begin(out: Store, label: str, now: datetime, about: Callable[[str], Mapping[str, JsonValue]]) -> Store:
+    """A new folder, which nobody else has; `about` says by its name what `run.json` holds. `now` is local time.
+
+    Raises:
+        UsageError: there are too many of this second.
+    """
+    stem = f"{now:%Y%m%d-%H%M%S}-{label}"
+    for number in range(1, _MOST + 1):
+        name = stem if number == 1 else f"{stem}-{number}"
+        # The token tells our file from an equal one that another command makes in the same second.
+        content = as_file({**about(name), "token": uuid.uuid4().hex})
+        folder = out.child(name)
+        if folder.create("run.json", content):
+            return folder
+    raise UsageError(f"{out.uri}: has {_MOST} runs {stem!r} already; wait a second")
+
+
+def _asks(folder: Store) -> str | None:
+    """The question of a run; None where nobody can tell."""
+    try:
+        about = from_json(folder.read("run.json"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return about.get(QUESTION) if isinstance(about, dict) else None
+
+
+def _age(name: str) -> tuple[str, int]:
+    """Orders names as their folders were made."""
+    number = re.search(r"-(\d{1,3})$", name[16:])
+    return name[:15], int(number[1]) if number else 1
