@@ -15,7 +15,8 @@ from trunchray.adapters.releases import verify_release
 from trunchray.adapters.store import Store
 from trunchray.core.case import Case
 from trunchray.errors import UsageError
-from trunchray.frontends.evaluation.compiled import case_id, compile_cases
+from trunchray.frontends.case_release import case_id
+from trunchray.frontends.evaluation.compiled import compile_cases
 from trunchray.frontends.evaluation.dataset import read_dataset
 from trunchray.frontends.evaluation.spec import seconds
 

@@ -12,7 +12,7 @@ from trunchray.core.check_result import CheckResult
 from trunchray.core.evaluation import CaseOutcome
 from trunchray.core.folding import fold
 from trunchray.engine.rows import StoredRows
-from trunchray.frontends.evaluation.compiled import case_id
+from trunchray.frontends.case_release import case_id
 from trunchray.frontends.evaluation.dataset import DataCase
 
 
