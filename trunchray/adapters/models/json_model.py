@@ -55,15 +55,19 @@ class JsonModel:
         self._first: asyncio.Event | None = None
         """Set when the first call has ended; until then the others wait, as it finds out which way works."""
 
-    async def ask(self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, JsonValue]) -> Completed:
-        """The reply to a chat, with as many retries as the spec's pacing allows; `schema` is that of the reply.
+    async def ask(
+        self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, JsonValue], *, step: int = 1
+    ) -> Completed:
+        """The reply to a chat, after as many retries as the spec's pacing has; `schema` is that of the answer.
+
+        `step` counts the replies that are asked for in one matter, from 1.
 
         Raises:
             UsageError: its key is not in the environment.
             ProviderError: the last one, when nothing is left to try.
         """
         chat = tuple(dict(message) for message in messages)
-        request = ModelRequest(chat, self.spec.limits.max_output_tokens, case_id="judge")
+        request = ModelRequest(chat, self.spec.limits.max_output_tokens, case_id="judge", step=step)
         if self._first is None and not self._works:
             first = self._first = asyncio.Event()
             try:

@@ -1,0 +1,63 @@
+"""Attempts of skill evals, as they are kept, and what a grader says of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from trunchray.core.case import Case, CaseInput, Origin
+from trunchray.core.checks import Check, RubricLine
+from trunchray.core.digest import sha256
+from trunchray.core.trial import Step, Trace
+
+LINES = ("brief.md names the segment", "brief.md has between 250 and 1500 words")
+MEMO = b"Mid-market insurers lose days to triage.\n"
+
+
+def attempt_folder(folder: Path, **files: str | bytes) -> Path:
+    """The folder of an attempt; `files` are further ones of its workspace, `__` in a name standing for `/`."""
+    workspace = folder / "cwd"
+    made: dict[str, str | bytes] = {"brief.md": "# InsuLens\nFor mid-market insurers.\n", "memo.md": MEMO}
+    for name, content in (made | {name.replace("__", "/"): content for name, content in files.items()}).items():
+        (workspace / name).parent.mkdir(parents=True, exist_ok=True)
+        (workspace / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    (folder / "prompt.txt").write_text("Run headless. Write the brief.")
+    (folder / "transcript.jsonl").write_text('{"type": "assistant", "message": {"content": "Done."}}\n')
+    (folder / "stderr.txt").write_text("")
+    (folder / "timing.json").write_text("{}")
+    return folder
+
+
+def attempt_case(checks: dict[str, Check] | None = None) -> Case:
+    """A case with a rubric of two lines and one fixture."""
+    lines: dict[str, Check] = {f"rubric-{number}": RubricLine(text=line) for number, line in enumerate(LINES, start=1)}
+    return Case(
+        id="create-1-abc",
+        eval_id="briefs",
+        title="create-1",
+        input=CaseInput(prompt="Write the brief."),
+        data={"files": [{"path": "memo.md", "sha256": sha256(MEMO)}], "rubric": [*LINES]},
+        checks=lines if checks is None else checks,
+        source=Origin(path="cases.json"),
+    )
+
+
+def attempt_trace(folder: Path | str, *, status: str = "ok", loaded: bool | None = None) -> Trace:
+    """What its agent left."""
+    seen: dict[str, Any] = {"folder": str(folder), "status": status, "loaded": loaded}
+    return Trace(output="brief.md is written.", steps=(Step("observed", "attempt", output=seen),))
+
+
+def grades(*passed: bool, **more: Any) -> dict[str, Any]:
+    """A reply that grades the lines, with the evidence "seen 1" and so on."""
+    listed = [
+        {"text": line, "passed": met, "evidence": f"seen {number}"}
+        for number, (line, met) in enumerate(zip(LINES, passed, strict=False), start=1)
+    ]
+    return {"expectations": listed, **more}
+
+
+def said(*passed: bool, **more: Any) -> str:
+    """The same as text."""
+    return json.dumps(grades(*passed, **more))

@@ -1,0 +1,108 @@
+"""From an attempt's folder to its grades, which are kept there, or why there are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from trunchray.adapters.calling import in_thread
+from trunchray.core.rubric import Graded, Grading, read_grades
+from trunchray.errors import EvaluatorError, TrunchrayError
+from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, GraderBackend, Refused
+from trunchray.evaluators.attempts.folder import AttemptFolder
+from trunchray.evaluators.attempts.tree import tree_digest
+
+TRIES = 2
+"""Replies that are asked for: a grader that cannot be understood may say it once more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is to be graded."""
+
+    folder: str
+    """The URI of the attempt's folder."""
+    case_id: str
+    """As authored."""
+    rubric: tuple[str, ...]
+    message: str
+    """What the tool said last."""
+    fixtures: Mapping[str, str]
+    """By path in the workspace, the SHA-256 of what was there from the start."""
+    grader: str
+    """64 hex digits of all that decides the grades but the attempt itself."""
+
+
+async def grading(backend: GraderBackend, asked: Asked) -> Grading:
+    """The grades: those that the same grader gave before, or else new ones. They are in the attempt's folder then.
+
+    Raises:
+        EvaluatorError: there are none, of type grading_error; the folder says why, unless it cannot be written to.
+    """
+    try:
+        folder: AttemptFolder = await in_thread(partial(AttemptFolder, asked.folder))
+    except TrunchrayError as e:
+        raise _failed(_reason(e)) from e
+    try:
+        return await _grading(backend, asked, folder)
+    except Exception as e:
+        reason = _reason(e)
+        with suppress(TrunchrayError, OSError):
+            await in_thread(partial(folder.keep_error, reason))
+        raise _failed(reason) from e
+
+
+async def _grading(backend: GraderBackend, asked: Asked, folder: AttemptFolder) -> Grading:
+    known: Grading | None = await in_thread(partial(folder.grading, asked.grader))
+    if known is not None and tuple(grade.text for grade in known.expectations) == asked.rubric:
+        return known
+    graded = await _unchanged(backend, asked, folder)
+    made = Grading.of(asked.case_id, graded, asked.grader)
+    await in_thread(partial(folder.keep, made))
+    return made
+
+
+async def _unchanged(backend: GraderBackend, asked: Asked, folder: AttemptFolder) -> Graded:
+    """The grades of a grader that only looked."""
+    with ExitStack() as stack:
+        copy: Path = await in_thread(lambda: stack.enter_context(folder.copied()))
+        try:
+            before = await in_thread(partial(_digests, folder, copy))
+            graded = await _ask(backend, Attempt(asked.rubric, copy, asked.message, asked.fixtures))
+            if await in_thread(partial(_digests, folder, copy)) != before:
+                raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
+        finally:
+            await in_thread(stack.close)
+    return graded
+
+
+async def _ask(backend: GraderBackend, attempt: Attempt) -> Graded:
+    """The grades, asked for once more when the first reply cannot be used."""
+    refused: Refused | None = None
+    for _ in range(TRIES):
+        text, note = await backend.ask(attempt, refused)
+        try:
+            return read_grades(attempt.rubric, text)
+        except ValueError as e:
+            refused = Refused(text, f"{e} ({note})" if note else str(e))
+    why = refused.why if refused else ""
+    raise EvaluatorError(f"{TRIES} replies could not be used; of the last one, {why}", type=GRADING_ERROR)
+
+
+def _digests(folder: AttemptFolder, copy: Path) -> list[str]:
+    """Of the copy, and of the workspace itself where a grader could find it."""
+    watched = [copy] if folder.workspace is None else [copy, folder.workspace]
+    return [tree_digest(each) for each in watched]
+
+
+def _failed(reason: str) -> EvaluatorError:
+    """Worth another try: the grader may say something else, or somebody may have mended it."""
+    return EvaluatorError(f"no grades: {reason}", type=GRADING_ERROR, retryable=True)
+
+
+def _reason(error: Exception) -> str:
+    """What is said of an error of our own is whole; of any other its kind counts, too."""
+    return str(error) if isinstance(error, TrunchrayError) else f"{type(error).__name__}: {error}"
