@@ -288,6 +288,8 @@ class HarnessAgent(Frozen):
     """SHA-256 of the `Staging`, which is among the run's inputs."""
     pacing: Pacing = Pacing()
     """Only `max_in_flight` concerns it: how many runs are under way at a time."""
+    quota: Quota | None = None
+    """What bounds the runs of all configs together, by its `max_in_flight`."""
 
     @model_validator(mode="after")
     def _one_skill(self) -> Self:
@@ -321,7 +323,6 @@ class HarnessAgent(Frozen):
     limits: ClassVar[Limits] = Limits()
     mock: ClassVar[None] = None
     price: ClassVar[None] = None
-    quota: ClassVar[None] = None
     key_names: ClassVar[tuple[str, ...]] = ()
 
 

@@ -1,0 +1,235 @@
+"""`trunchray skills triggers`: how often a coding tool loads a skill for queries that should, and should not, load it.
+
+Only the skill's name and description are there, with a body that asks for a word: who says it has loaded the skill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from pydantic import Field, JsonValue
+
+from trunchray.core.agent import HarnessAgent, Pacing, Quota, TriggerSkill
+from trunchray.core.attempt import FAILURES, AttemptTiming
+from trunchray.core.attempt_statistics import SETTLED
+from trunchray.core.case import Case, CaseInput, Origin
+from trunchray.core.checks import Triggered
+from trunchray.core.frozen import Frozen
+from trunchray.core.release import slug
+from trunchray.core.staging import StagedCase
+from trunchray.errors import UsageError
+from trunchray.frontends.skill.discovery import find_file
+from trunchray.frontends.skill.harness_file import FoundHarness, find_harness
+from trunchray.frontends.skill.labels import run_label
+from trunchray.frontends.skill.quality import TOGETHER, project_of
+from trunchray.frontends.skill.run_folder import as_file
+from trunchray.frontends.skill.session import How, Question, Ran, carry_out
+from trunchray.frontends.skill.skill_md import SkillMd, read_skill_md, skill_folder
+from trunchray.frontends.skill.summary import now, read_timings
+from trunchray.frontends.skill.trigger_file import TriggerQuery, read_queries
+
+RESULT = "triggers-result.json"
+CONFIG = "skill"
+"""The only config there is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is asked for. None: as the documented defaults say."""
+
+    skill_path: str
+    queries: str | None = None
+    project_root: str | None = None
+    harness: str | None = None
+    runs_per_query: int = 3
+    threshold: float = 0.5
+    """The share of runs, from 0 (exclusive) to 1, from which on a query counts as triggering."""
+    timeout: float = 180
+    workers: int = 4
+
+
+class QueryResult(Frozen):
+    """One query."""
+
+    query: str
+    should_trigger: bool
+    trigger_rate: float | None
+    """Loads by runs that ended well, to three decimals; None where none did."""
+    triggers: int
+    """Runs that loaded the skill."""
+    runs: int
+    """Runs that ended well."""
+    errors: tuple[str, ...]
+    """How the others ended."""
+    passed: bool | None = Field(serialization_alias="pass")
+    """None: not all runs ended well, so nothing was measured."""
+
+
+class Counts(Frozen):
+    """Of queries."""
+
+    total: int
+    passed: int
+    failed: int
+    unmeasured: int
+
+
+class TriggersResult(Frozen):
+    """What `triggers-result.json` holds."""
+
+    run_id: str
+    completed_at: str
+    skill_name: str
+    description: str
+    harness: str
+    status: str
+    """`skipped` when no harness is recorded, else `completed`."""
+    settled: bool
+    """Whether each query had at least three runs; fewer are a quick look."""
+    results: tuple[QueryResult, ...]
+    summary: Counts
+
+    @property
+    def exit_code(self) -> int:
+        """3 when no harness is recorded; 1 when a query could not be measured; 0, whatever was measured."""
+        return 3 if self.status == "skipped" else 1 if self.summary.unmeasured else 0
+
+    def to_json(self) -> dict[str, JsonValue]:
+        """As it is stored and printed."""
+        return self.model_dump(mode="json", by_alias=True)
+
+
+def run_triggers(options: Options, how: How) -> tuple[Ran, TriggersResult]:
+    """Run what no earlier command of the same kind has, and judge each query.
+
+    Raises:
+        UsageError: something that was named is missing or wrong; nothing ran.
+        StoreError: the store refused or lost something; finished attempts are kept.
+        Interrupted: not all attempts have ended; the same command continues.
+    """
+    _check(options)
+    folder = skill_folder(options.skill_path)
+    skill = read_skill_md(folder)
+    project = project_of(folder, options.project_root)
+    file = options.queries or str(find_file("triggers.json", folder, project))
+    queries = read_queries(file)
+    found = find_harness(options.harness, project)
+    question = _question(options, skill, queries, found, file)
+    ran = carry_out(question, how, _about(options, skill, queries, found))
+    result = _judged(ran, options, skill, queries, found)
+    ran.folder.write(RESULT, as_file(result.to_json()))
+    return ran, result
+
+
+def _check(options: Options) -> None:
+    if options.runs_per_query < 1:
+        raise UsageError(f"--runs-per-query {options.runs_per_query}: at least one run is needed to measure anything")
+    if not 0 < options.threshold <= 1:
+        raise UsageError(f"--threshold {options.threshold:g}: must be more than 0 and at most 1")
+
+
+def _question(
+    options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness, file: str
+) -> Question:
+    title = f"{skill.name} triggers"
+    agent = HarnessAgent(
+        name=CONFIG,
+        harness=found.harness,
+        trigger=TriggerSkill(name=skill.name, description=skill.description),
+        timeout=options.timeout,
+        staging="",
+        pacing=Pacing(max_in_flight=options.workers),
+        quota=Quota(name=TOGETHER, max_in_flight=options.workers),
+    )
+    return Question(
+        label=run_label(skill.name, "triggers"),
+        title=title,
+        source=file,
+        cases=[
+            Case(
+                id=query.folder,
+                eval_id=slug(title),
+                title=query.query,
+                input=CaseInput(prompt=query.query),
+                checks={"triggered": Triggered(expected=query.should_trigger)},
+                source=Origin(path=file, row=query.index + 1),
+            )
+            for query in queries
+        ],
+        staged={query.folder: StagedCase(folder=query.folder) for query in queries},
+        layout="queries",
+        agents=[agent],
+        attempts=options.runs_per_query,
+        grading=None,
+        inputs={},
+        ending=RESULT,
+    )
+
+
+def _about(
+    options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness
+) -> dict[str, JsonValue]:
+    """What `run.json` says."""
+    command: list[JsonValue] | None = [*found.harness.command] if found.harness else None
+    return {
+        "skill_name": skill.name,
+        "description": skill.description,
+        "harness": found.source,
+        "command": command,
+        "query_count": len(queries),
+        "runs_per_query": options.runs_per_query,
+        "threshold": options.threshold,
+        "trunchray": version("trunchray"),
+    }
+
+
+def _judged(
+    ran: Ran, options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness
+) -> TriggersResult:
+    timings = read_timings(ran, [(CONFIG, query.folder) for query in queries])
+    runs = range(1, options.runs_per_query + 1)
+    results = tuple(
+        judge(query, [timings[CONFIG, query.folder, run] for run in runs], options.threshold) for query in queries
+    )
+    verdicts = [result.passed for result in results]
+    return TriggersResult(
+        run_id=ran.run_id,
+        completed_at=now(),
+        skill_name=skill.name,
+        description=skill.description,
+        harness=found.source,
+        status="completed" if found.harness else "skipped",
+        settled=options.runs_per_query >= SETTLED,
+        results=results,
+        summary=Counts(
+            total=len(results),
+            passed=verdicts.count(True),
+            failed=verdicts.count(False),
+            unmeasured=verdicts.count(None),
+        ),
+    )
+
+
+def judge(query: TriggerQuery, timings: Sequence[AttemptTiming], threshold: float) -> QueryResult:
+    """A query is measured when all its runs ended well: the rate is at least the threshold, or should be below it."""
+    ended = [timing for timing in timings if timing.status == "ok"]
+    loads = sum(bool(timing.loaded) for timing in ended)
+    rate = loads / len(ended) if ended else None
+    passed = None
+    if rate is not None and len(ended) == len(timings):
+        passed = (rate >= threshold) == query.should_trigger
+    return QueryResult(
+        query=query.query,
+        should_trigger=query.should_trigger,
+        trigger_rate=None if rate is None else round(rate, 3),
+        triggers=loads,
+        runs=len(ended),
+        errors=tuple(_error(timing) for timing in timings if timing.status in FAILURES),
+        passed=passed,
+    )
+
+
+def _error(timing: AttemptTiming) -> str:
+    return f"{timing.status}: {timing.reason}" if timing.reason else timing.status
