@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 from pydantic import JsonValue
 
-from trunchray.adapters.skill_tree import pack
+from trunchray.adapters.tree import TreeError, pack
 from trunchray.core.agent import HarnessAgent, Pacing, Quota, SkillTree
 from trunchray.core.case import Case, CaseInput, Origin
 from trunchray.core.checks import Check, Completed, RubricLine
@@ -143,10 +143,17 @@ def _skills(options: Options, skill: Path) -> dict[str, tuple[SkillTree, bytes] 
 
 
 def packed(folder: Path | None) -> tuple[SkillTree, bytes] | None:
-    """A skill as workers get it."""
+    """A skill as workers get it.
+
+    Raises:
+        UsageError: it holds what cannot be copied.
+    """
     if folder is None:
         return None
-    content = pack(folder)
+    try:
+        content = pack(folder)
+    except (TreeError, OSError) as e:
+        raise UsageError(f"the skill cannot be copied: {e}") from e
     return SkillTree(name=folder.name, tree=sha256(content)), content
 
 
