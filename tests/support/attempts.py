@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +62,16 @@ def grades(*passed: bool, **more: Any) -> dict[str, Any]:
 def said(*passed: bool, **more: Any) -> str:
     """The same as text."""
     return json.dumps(grades(*passed, **more))
+
+
+def parts(prompt: str) -> dict[str, str]:
+    """What stands between marks in a grader's prompt, by its name."""
+    mark = re.findall(r"\[([0-9a-f]{16})", prompt)[0]
+    found = re.findall(rf"^\[{mark} (?!end\])([^\n]*)\]\n(.*?)\n\[{mark} end\]$", prompt, re.DOTALL | re.MULTILINE)
+    return dict(found)
+
+
+def outside(prompt: str) -> str:
+    """What is left of a prompt without all that stands between marks."""
+    mark = re.findall(r"\[([0-9a-f]{16})", prompt)[0]
+    return re.sub(rf"^\[{mark} [^\n]*\]\n.*?\n\[{mark} end\]$", "", prompt, flags=re.DOTALL | re.MULTILINE)

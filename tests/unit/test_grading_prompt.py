@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+from support.attempts import outside, parts
 from trunchray.core.grading_prompt import (
     REPLY,
     RULES,
@@ -29,19 +30,6 @@ def shown(
 
 def file(path: str, text: str | None, note: str = "") -> Artifact:
     return Artifact(path, len(text or "x"), note, text)
-
-
-def parts(prompt: str) -> dict[str, str]:
-    """What stands between marks, by its name."""
-    mark = re.findall(r"\[([0-9a-f]{16})", prompt)[0]
-    found = re.findall(rf"^\[{mark} (?!end\])([^\n]*)\]\n(.*?)\n\[{mark} end\]$", prompt, re.DOTALL | re.MULTILINE)
-    return dict(found)
-
-
-def outside(prompt: str) -> str:
-    """What is left of a prompt without all that stands between marks."""
-    mark = re.findall(r"\[([0-9a-f]{16})", prompt)[0]
-    return re.sub(rf"^\[{mark} [^\n]*\]\n.*?\n\[{mark} end\]$", "", prompt, flags=re.DOTALL | re.MULTILINE)
 
 
 def test_everything_of_an_attempt_is_shown() -> None:
