@@ -244,6 +244,14 @@ class Store:
         else:
             self._write(path, lambda: self._fs.put_file(str(source), self._full(path)))
 
+    def remove(self, path: str) -> None:
+        """Delete an object; one that is not there is deleted already."""
+        if self._local:
+            self._write(path, lambda: self._path(path).unlink(missing_ok=True))
+        else:
+            with suppress(FileNotFoundError):
+                self._tried("written", lambda: self._fs.rm_file(self._full(path)))
+
     def create(self, path: str, content: bytes) -> bool:
         """Put an object only where there is none; True when the stored one is ours.
 

@@ -1,8 +1,7 @@
-"""Folders as a whole: packed, copied, hashed, and looked through when nobody knows what is in them."""
+"""Folders as a whole: packed, copied, and looked through when nobody knows what is in them."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import shutil
@@ -10,10 +9,10 @@ import stat
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 _NO_SKILL = frozenset({".git", "__pycache__"})
-_CHUNK = 1 << 20
+_NEITHER = "neither a file nor a folder"
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
     stat.S_IFSOCK: "a socket",
@@ -124,23 +123,12 @@ class _Surveyor:
             self.found.files.append(path)
 
     def _note_link(self, path: str) -> None:
-        to = os.readlink(self.root / path)
-        if stays_inside(path, to):
+        link = self.root / path
+        to = str(link.readlink())
+        if not to.startswith("/") and Path(os.path.realpath(link)).is_relative_to(os.path.realpath(self.root)):
             self.found.links[path] = to
         else:
             self.found.left_out.append(f"{path}: a link that leads out, to {to!r}")
-
-
-def stays_inside(path: str, to: str) -> bool:
-    """Whether a link at `path`, relative to its folder, that says `to` leads to a place in that folder by its words."""
-    if to.startswith("/"):
-        return False
-    depth = len(PurePosixPath(path).parts) - 1
-    for part in PurePosixPath(to).parts:
-        depth += -1 if part == ".." else 1
-        if depth < 0:
-            return False
-    return True
 
 
 def copy_file(source: Path, target: Path) -> None:
@@ -189,45 +177,25 @@ def unpack(content: bytes, folder: Path) -> None:
         raise TreeError(f"a skill is damaged: {e}") from e
 
 
-def followed(folder: Path, ignore: frozenset[str] = _NO_SKILL) -> Iterator[tuple[str, Path]]:
+def followed(folder: Path, ignore: frozenset[str] = _NO_SKILL, *, strict: bool = True) -> Iterator[tuple[str, Path]]:
     """All files and folders below, by their relative paths, in order; links are followed, but not in circles.
 
+    What is neither, and links that lead nowhere or back, are passed over unless it is `strict`.
+
     Raises:
-        TreeError: something there is neither, or leads nowhere.
+        TreeError: there is such a thing.
     """
-    yield from _followed(folder, "", ignore, (folder.resolve(),))
-
-
-def _followed(folder: Path, path: str, ignore: frozenset[str], above: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
-    for entry in sorted(folder.iterdir(), key=lambda one: one.name):
-        here = f"{path}/{entry.name}" if path else entry.name
-        if entry.name in ignore:
-            continue
-        if entry.is_dir():
-            if (real := entry.resolve()) in above:
-                raise TreeError(f"{entry} is a link to a folder that it is in")
-            yield here, entry
-            yield from _followed(entry, here, ignore, (*above, real))
-        elif entry.is_file():
-            yield here, entry
-        else:
-            raise TreeError(f"{entry} is neither a file nor a folder")
-
-
-def tree_digest(folder: Path) -> str:
-    """SHA-256 over paths, kinds, links, executability and content of all that is in a folder; 64 hex digits."""
-    found, total = Survey.of(folder, TreeCaps(1 << 60, 1 << 62, 1 << 62), ignore=frozenset()), hashlib.sha256()
-    for path in sorted(found.files):
-        content = hashlib.sha256()
-        with (folder / path).open("rb") as file:
-            while chunk := file.read(_CHUNK):
-                content.update(chunk)
-        executable = bool((folder / path).stat().st_mode & stat.S_IXUSR)
-        total.update(f"file {path!r} {executable} {content.hexdigest()}\n".encode())
-    for path in sorted(found.folders):
-        total.update(f"folder {path!r}\n".encode())
-    for path, to in sorted(found.links.items()):
-        total.update(f"link {path!r} {to!r}\n".encode())
-    for line in sorted(found.left_out):
-        total.update(f"other {line!r}\n".encode())
-    return total.hexdigest()
+    pending = [("", folder, (folder.resolve(),))]
+    while pending:
+        path, here, above = pending.pop()
+        for entry in sorted(here.iterdir(), key=lambda one: one.name):
+            name = f"{path}/{entry.name}" if path else entry.name
+            if entry.name in ignore:
+                continue
+            circle = entry.is_dir() and entry.resolve() in above
+            if not circle and (entry.is_dir() or entry.is_file()):
+                yield name, entry
+                if entry.is_dir():
+                    pending.append((name, entry, (*above, entry.resolve())))
+            elif strict:
+                raise TreeError(f"{entry} is {'a link to a folder that it is in' if circle else _NEITHER}")

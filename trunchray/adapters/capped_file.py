@@ -1,0 +1,46 @@
+"""A file of bounded size, whatever is written to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class CappedFile:
+    """Keeps the beginning, in which `most` bytes have room together with the end, of which up to `tail` are kept.
+
+    Where something is missing, a line says how much. `tail` bytes are held in memory.
+    """
+
+    def __init__(self, path: Path, most: int, tail: int) -> None:
+        self._file = path.open("wb")
+        self._room = most - tail
+        self._most_tail = tail
+        self._tail = bytearray()
+        self._dropped = 0
+
+    @property
+    def truncated(self) -> bool:
+        """Whether something is missing."""
+        return self._dropped > 0
+
+    def write(self, chunk: bytes) -> None:
+        """The next bytes."""
+        head = chunk[: self._room]
+        self._room -= len(head)
+        self._file.write(head)
+        self._tail += chunk[len(head) :]
+        over = len(self._tail) - self._most_tail
+        if over > 0:
+            del self._tail[:over]
+            self._dropped += over
+
+    def close(self, last: bytes = b"") -> None:
+        """Write the end, and `last` after it; may be called again."""
+        if self._file.closed:
+            return
+        try:
+            if self._dropped:
+                self._file.write(f"\n[… {self._dropped} bytes are left out here …]\n".encode())
+            self._file.write(bytes(self._tail) + last)
+        finally:
+            self._file.close()
