@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from trunchray.core.excerpt import excerpt
-from trunchray.frontends.skill.eval_lines import KEYS, Object, lines, text_of
+from trunchray.frontends.skill.eval_lines import KEYS, Object, lines, paths_of, text_of
 
 _RUN = ("id", "prompt", "expected_output", "files", "state_prefix", "timeout", *KEYS)
 """What a run makes something of."""
@@ -24,6 +24,11 @@ def notes_on_evals(evals: Sequence[Object], cases: Sequence[Object]) -> tuple[st
         (assertions, "{} of 'assertions' are rubric lines now", "line"),
         (len(details), f"objects among these keep their text alone; not graded by: {_named(details)}", ""),
         (sum(text_of(entry) is None for _, entry in listed), "{} without any text are in no rubric", "expectation"),
+        (
+            sum(bool(one.get("files")) > bool(paths_of(one)) for one in evals),
+            "{} whose files are no list of paths",
+            "eval",
+        ),
         (_without(evals, "prompt"), "{} without a prompt, which cannot be run: write the input", "eval"),
         (_without(cases, "rubric"), "{} without a rubric, which cannot be graded: write expectations", "case"),
         (*_foreign(evals, _RUN, "a run"), ""),

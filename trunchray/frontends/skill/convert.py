@@ -19,7 +19,7 @@ from trunchray.core.frozen import Frozen
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.conversion_notes import notes_on_cases, notes_on_evals
 from trunchray.frontends.skill.entry import Entry, kind, read_each
-from trunchray.frontends.skill.eval_lines import Object, lines, texts
+from trunchray.frontends.skill.eval_lines import Object, lines, paths_of, texts
 
 EXPECTED = "output matches: "
 """What the rubric line begins with that stands for the `expected_output` of an eval. It is the last one."""
@@ -46,6 +46,8 @@ def to_cases(value: JsonValue, where: str) -> Converted:
     Raises:
         UsageError: it is no object with the list `evals`, or one of them is no eval; with every problem.
     """
+    if isinstance(value, dict) and "cases" in value and "evals" not in value:
+        raise UsageError(f"{where}: holds cases already; --to skill-creator makes evals of them")
     if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
         raise UsageError(
             f"{where}: a file of skill-creator is an object with the list 'evals', and this is {kind(value)}"
@@ -131,7 +133,7 @@ def _plain_case(one: Object) -> Object:
         "input": one.get("prompt") or "",
         "rubric": [*(text for some in lines(one).values() for text in texts(some)), *said],
         "state_prefix": prefix if isinstance(prefix, str) and prefix else None,
-        "files": one.get("files") or [],
+        "files": [*paths_of(one)],
     }
     return case | _others(one, (*_CASE, *_EVAL, "as_case", "as_eval"))
 
@@ -139,13 +141,14 @@ def _plain_case(one: Object) -> Object:
 def _plain_eval(one: Object, key: str) -> Object:
     rubric = one.get("rubric")
     expected, said = _expected([line for line in rubric if isinstance(line, str)] if isinstance(rubric, list) else [])
+    files: Object = {"files": one.get("files") or []}
+    listed: Object = {key: [*said]} if said else {}
     made: Object = {
         "id": _number(str(one.get("id"))),
         "prompt": one.get("input") or "",
         "expected_output": expected,
-        "files": one.get("files") or [],
+        **(listed | files if key == "assertions" else files | listed),  # as people have them
     }
-    made |= {key: [*said]} if said else {}
     made |= {"state_prefix": one["state_prefix"]} if one.get("state_prefix") else {}
     return made | _others(one, (*_CASE, *_EVAL, "as_case", "as_eval"))
 

@@ -1,4 +1,4 @@
-"""What an eval of skill-creator expects of an output, line by line.
+"""What an eval of skill-creator needs, and expects of an output, line by line.
 
 Its format keeps that under `expectations`; its own guide tells authors to write `assertions`, and nearly all do.
 """
@@ -31,3 +31,10 @@ def text_of(entry: JsonValue) -> str | None:
     """What one entry says: itself, or its text, description or name; None when that is nothing."""
     said = [entry] if not isinstance(entry, dict) else [entry.get(key) for key in _TEXTS]
     return next((text for text in said if isinstance(text, str) and text.strip()), None)
+
+
+def paths_of(one: Object) -> list[str]:
+    """The files that an eval names; none where it says something else."""
+    files = one.get("files")
+    named = [path for path in files if isinstance(path, str) and path.strip()] if isinstance(files, list) else []
+    return named if named == files else []
