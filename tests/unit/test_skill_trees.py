@@ -54,7 +54,7 @@ def test_links_that_lead_elsewhere_are_refused(skill: Path, target: str):
     """Nothing of the author's machine is packed by accident, and nothing without end."""
     (skill.parent / "secret").write_text("key")
     (skill / "link").symlink_to(target)
-    with pytest.raises(TreeError, match="is a link|neither a file nor a folder"):
+    with pytest.raises(TreeError, match=r"is a link|neither a file nor a folder"):
         pack(skill)
 
 

@@ -33,15 +33,15 @@ _COST = ("cost $", 4)
 
 
 class LiveProgress:
-    """An observer of a run. `clock` counts seconds from anywhere."""
+    """An observer of a run; a `quiet` one passes on warnings only. `clock` counts seconds from anywhere."""
 
-    def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic) -> None:
-        self._output, self._clock = output, clock
+    def __init__(self, output: Output, clock: Callable[[], float] = time.monotonic, *, quiet: bool = False) -> None:
+        self._output, self._clock, self._quiet = output, clock, quiet
         self._started = clock()
         self._line_due = self._models_due = self._started + LINE_EVERY
         self._held_up: set[str] = set()
         self._live = Live(console=output.stderr, auto_refresh=False, transient=True)
-        self._moving = output.stderr.is_terminal
+        self._moving = output.stderr.is_terminal and not quiet
         self.last: Snapshot | None = None
         """The latest one; None before the first."""
 
@@ -58,13 +58,14 @@ class LiveProgress:
         self.last = snapshot
         if self._moving:
             self._live.update(self._screen(snapshot), refresh=True)
-        elif self._clock() >= self._line_due:
+        elif not self._quiet and self._clock() >= self._line_due:
             self._line_due = self._clock() + LINE_EVERY
             for line in self._lines(snapshot):
                 self._output.note(line)
 
     def note(self, message: str) -> None:
-        self._output.note(message)
+        if not self._quiet:
+            self._output.note(message)
 
     def warn(self, message: str) -> None:
         self._output.warn(message)

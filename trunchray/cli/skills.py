@@ -1,4 +1,4 @@
-"""Commands about evals of agent skills: skills aggregate, skills convert."""
+"""Commands about evals of agent skills: skills run, skills triggers, skills aggregate, skills convert."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 
 from trunchray.cli.options import Json
 from trunchray.cli.output import Output
+from trunchray.cli.skill_running import run, triggers
 from trunchray.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ class Format(StrEnum):
 def register(app: typer.Typer) -> None:
     skills = typer.Typer(help="Evaluate agent skills through command-line coding tools.", rich_markup_mode=None)
     skills.callback()(_group)
+    skills.command()(run)
+    skills.command()(triggers)
     skills.command()(aggregate)
     skills.command()(convert)
     app.add_typer(skills, name="skills")
