@@ -185,7 +185,7 @@ def followed(folder: Path, ignore: frozenset[str] = _NO_SKILL, *, strict: bool =
     Raises:
         TreeError: there is such a thing.
     """
-    pending = [("", folder, (folder.resolve(),))]
+    pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", folder, (folder.resolve(),))]
     while pending:
         path, here, above = pending.pop()
         for entry in sorted(here.iterdir(), key=lambda one: one.name):

@@ -44,7 +44,7 @@ class AttemptTiming(Frozen):
     captured_at: str
     """UTC, ISO 8601 with a Z."""
     reason: str | None = None
-    """Why the status is not ok, where there is more to say than its name; None otherwise."""
+    """What there is to say of the status besides its name; None where there is nothing."""
     truncated: tuple[str, ...] = ()
     """What was larger than is kept: `transcript.jsonl`, `stderr.txt` or paths below `cwd/`."""
     left_out: tuple[str, ...] = ()

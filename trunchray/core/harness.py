@@ -10,6 +10,8 @@ from trunchray.core.credentials import looks_secret
 from trunchray.core.frozen import Frozen
 from trunchray.core.inside import inside
 
+SKILL_DIR = ".agents/skills"
+"""Where many tools look for skills."""
 _PLACES = re.compile(r"\{(prompt|query|cwd)\}")
 
 
@@ -18,7 +20,7 @@ class Harness(Frozen):
 
     command: tuple[str, ...]
     """The argument list of one run. In each token `{prompt}`, or `{query}`, and `{cwd}` stand for what they name."""
-    skill_dir: str = ".agents/skills"
+    skill_dir: str = SKILL_DIR
     """The folder below the workspace from which the tool reads skills."""
     env: dict[str, str] = {}
     """Variables of the run: a value as it is, `~` for the fresh home folder, "" for what the host has."""

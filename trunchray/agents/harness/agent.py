@@ -1,0 +1,259 @@
+"""A coding tool as the agent of trials: each runs its command once, in a clean room of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from trunchray.adapters.attempt_store import STDERR, TRANSCRIPT, AttemptStore
+from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
+from trunchray.adapters.harness_process import Caps, Ending, run_command
+from trunchray.adapters.models.json_text import well_formed
+from trunchray.adapters.tree import Survey, TreeCaps
+from trunchray.agents.harness.skill_text import SyntheticSkill
+from trunchray.core.agent import HarnessAgent
+from trunchray.core.attempt import AttemptTiming, Status
+from trunchray.core.canary import Canary
+from trunchray.core.case import CaseInput
+from trunchray.core.excerpt import excerpt
+from trunchray.core.harness import SKILL_DIR
+from trunchray.core.staging import StagedCase, Staging
+from trunchray.core.transcript import Transcript, TranscriptReader
+from trunchray.core.trial import Step, Trace, Usage
+from trunchray.errors import HarnessError, StoreError, UsageError
+
+_NAMES_KEPT = 200
+"""Paths that `timing.json` names of each kind."""
+_LAST_WORDS = 4096
+"""Bytes at the end of what was printed as errors in which we look for the reason."""
+_STATUS: Mapping[str, Status] = {
+    "timeout": "timeout", "missing": "harness-missing", "refused": "error", "lost": "exception"
+}  # fmt: skip
+
+
+def _utc() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What an attempt takes from the machine it runs on. `clock` counts seconds from anywhere, `now` is UTC."""
+
+    clock: Callable[[], float] = time.monotonic
+    now: Callable[[], datetime] = _utc
+    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    home: Path = field(default_factory=Path.home)
+    digits: Callable[[], str] = field(default=lambda: secrets.token_hex(4))
+    """Eight hex digits nobody has seen."""
+    rooms: Path | None = None
+    """The folder of clean rooms; None: that of this user among temporary files."""
+    grace: float = 5.0
+    """Seconds between asking a command to end and killing it."""
+    printed: Caps = field(default=Caps())
+    workspace: TreeCaps = field(default=TreeCaps())
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What came of an attempt before it is kept."""
+
+    status: Status
+    transcript: Transcript
+    seconds: float = 0.0
+    return_code: int | None = -1
+    reason: str | None = None
+    truncated: tuple[str, ...] = ()
+    loaded: bool | None = None
+
+
+class HarnessTool:
+    """Runs a harness once for each trial, and keeps what came of it in the attempt's folder.
+
+    A folder that is complete is never touched: who asks for that attempt again gets what it says. `inputs` gives the
+    content of the files that the run keeps, by their SHA-256.
+    """
+
+    def __init__(
+        self,
+        spec: HarnessAgent,
+        staging: Staging,
+        inputs: Callable[[str], bytes],
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        self._spec, self._staging, self._inputs = spec, staging, inputs
+        self._here = surroundings or Surroundings()
+
+    async def run(self, case: CaseInput, *, case_id: str, attempt: int) -> Trace:
+        """One attempt.
+
+        Raises:
+            HarnessError: its status, which is the error's type, is not ok; what there is of a trace comes with it. One
+                that can be retried means that nothing was recorded, because the place for it failed.
+        """
+        staged = self._staging.cases[case_id]
+        path = self._staging.folder(self._spec.name, case_id, attempt)
+        try:
+            folder = AttemptStore(f"{self._staging.root}/{path}")
+            timing = await asyncio.to_thread(folder.timing)
+            if timing is None:
+                timing, transcript = await self._attempt(folder, staged, case.prompt)
+            else:
+                transcript = await asyncio.to_thread(_read_again, folder)
+        except (StoreError, UsageError, OSError) as e:
+            raise HarnessError(f"{path}: {e}", type="exception", retryable=True) from e
+        trace = _trace(timing, transcript, folder.uri)
+        if timing.status != "ok":
+            error = HarnessError(f"{path}: {timing.reason or timing.status}", type=timing.status)
+            error.trace = trace
+            raise error
+        return trace
+
+    async def close(self) -> None:
+        """There is nothing to give back."""
+
+    async def _attempt(self, folder: AttemptStore, staged: StagedCase, prompt: str) -> tuple[AttemptTiming, Transcript]:
+        await asyncio.to_thread(folder.begin, staged.case, prompt)
+        async with clean_room(self._here.rooms) as room:
+            outcome = await self._outcome(room, staged, prompt)
+            kept = await asyncio.to_thread(
+                folder.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace
+            )
+        timing = self._timing(staged, outcome, kept)
+        return await asyncio.to_thread(folder.finish, timing), outcome.transcript
+
+    async def _outcome(self, room: CleanRoom, staged: StagedCase, prompt: str) -> _Outcome:
+        skill = SyntheticSkill.of(self._spec.trigger, self._here.digits()) if self._spec.trigger else None
+        reader = TranscriptReader(Canary(skill.token) if skill else None)
+        try:
+            warnings = await asyncio.to_thread(self._stage, room, staged, skill)
+            if self._spec.harness is None:
+                return _Outcome("skipped", reader.end(), return_code=None, reason="no harness is recorded")
+            ending = await self._run(room, staged, prompt, reader, warnings)
+        except StagingError as e:
+            return _Outcome("error", reader.end(), reason=str(e))
+        except StoreError:
+            raise
+        except Exception as e:
+            return _Outcome("exception", reader.end(), reason=f"{type(e).__name__}: {e}")
+        return await asyncio.to_thread(_ended, ending, reader.end(), room.folder / STDERR)
+
+    def _stage(self, room: CleanRoom, staged: StagedCase, skill: SyntheticSkill | None) -> list[str]:
+        """Fill the room; what is missing in its home, for people."""
+        for fixture in staged.fixtures:
+            room.put(fixture.path, self._inputs(fixture.sha256))
+        folder = self._spec.harness.skill_dir if self._spec.harness else SKILL_DIR
+        if skill:
+            room.put(f"{folder}/{skill.name}/SKILL.md", skill.text.encode(errors="replace"))
+        elif self._spec.skill:
+            room.add_skill(folder, self._spec.skill.name, self._inputs(self._spec.skill.tree))
+        warnings = room.furnish_home(self._spec.harness, self._here.home) if self._spec.harness else []
+        room.init_git(self._here.variables)
+        return warnings
+
+    async def _run(
+        self, room: CleanRoom, staged: StagedCase, prompt: str, reader: TranscriptReader, warnings: list[str]
+    ) -> Ending:
+        harness = self._spec.harness
+        assert harness is not None  # noqa: S101 - whoever calls has looked
+        return await run_command(
+            harness.argv(prompt, str(room.cwd)),
+            cwd=room.cwd,
+            env=room.environment(harness, self._here.variables),
+            stdout=room.folder / TRANSCRIPT,
+            stderr=room.folder / STDERR,
+            limit=staged.timeout or self._spec.timeout,
+            watch=reader.feed,
+            caps=self._here.printed,
+            warnings="".join(f"trunchray: {warning}\n" for warning in warnings).encode(errors="replace"),
+            grace=self._here.grace,
+            clock=self._here.clock,
+        )
+
+    def _timing(self, staged: StagedCase, outcome: _Outcome, kept: Survey) -> AttemptTiming:
+        found = outcome.transcript
+        read, written = found.tokens.input or 0, found.tokens.output or 0
+        return AttemptTiming(
+            case_id=staged.name,
+            config=self._spec.name,
+            status=outcome.status,
+            elapsed_s=round(outcome.seconds, 3),
+            return_code=outcome.return_code,
+            input_tokens=read,
+            output_tokens=written,
+            total_tokens=read + written,
+            cache_read_tokens=found.tokens.cache_read or 0,
+            cache_write_tokens=found.tokens.cache_write or 0,
+            tokens_reported=found.tokens_reported,
+            total_steps=found.steps,
+            total_tool_calls=sum(found.counts.values()),
+            tool_calls=dict(found.counts),
+            captured_at=self._here.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            reason=None if outcome.reason is None else well_formed(outcome.reason),
+            truncated=(*outcome.truncated, *_named([f"cwd/{path}" for path in kept.too_large])),
+            left_out=_named(kept.left_out),
+            loaded=outcome.loaded,
+        )
+
+
+def _ended(ending: Ending, found: Transcript, stderr: Path) -> _Outcome:
+    """What it means that a command ended like this."""
+    status = _STATUS.get(ending.status) or ("ok" if ending.code == 0 else "error")
+    ran = ending.status in ("ended", "timeout")
+    return _Outcome(
+        status,
+        found,
+        seconds=ending.seconds if ran else 0.0,
+        return_code=ending.code,
+        reason=_exit(ending.code, stderr) if status == "error" and ran else ending.reason,
+        truncated=ending.truncated,
+        loaded=found.loaded if ran else None,
+    )
+
+
+def _exit(code: int, stderr: Path) -> str:
+    """How it ended, and the last that it said about that."""
+    how = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
+    with stderr.open("rb") as file:
+        file.seek(max(0, stderr.stat().st_size - _LAST_WORDS))
+        lines = file.read().decode(errors="replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f"{how}: {excerpt(last, 300)}" if last else how
+
+
+def _read_again(folder: AttemptStore) -> Transcript:
+    reader = TranscriptReader()
+    for piece in folder.printed():
+        reader.feed(piece)
+    return reader.end()
+
+
+def _trace(timing: AttemptTiming, found: Transcript, uri: str) -> Trace:
+    usage = Usage(
+        input_tokens=timing.input_tokens,
+        output_tokens=timing.output_tokens,
+        cached_input_tokens=timing.cache_read_tokens or None,
+    )
+    told: dict[str, JsonValue] = {"folder": uri, "status": timing.status, "loaded": timing.loaded}
+    return Trace(
+        output=found.message,
+        finish_reason="stop" if timing.status == "ok" else "error",
+        tool_calls=found.calls,
+        steps=(Step("observed", "attempt", output=told),),
+        usage=usage if timing.tokens_reported else Usage(),
+        cost_usd=found.cost_usd,
+        model_seconds=timing.elapsed_s,
+    )
+
+
+def _named(paths: list[str]) -> tuple[str, ...]:
+    """The first of them, and how many more there are."""
+    shown = [well_formed(path) for path in paths[:_NAMES_KEPT]]
+    return (*shown, f"… and {len(paths) - _NAMES_KEPT} more") if len(paths) > _NAMES_KEPT else tuple(shown)

@@ -1,0 +1,35 @@
+"""The skill that is there to see whether a tool loads it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from trunchray.core.agent import TriggerSkill
+
+
+@dataclass(frozen=True, slots=True)
+class SyntheticSkill:
+    """Name and description of a real one, and a body that asks for a word which stands nowhere else."""
+
+    name: str
+    token: str
+    text: str
+    """Of its `SKILL.md`."""
+
+    @classmethod
+    def of(cls, skill: TriggerSkill, digits: str) -> SyntheticSkill:
+        """For one attempt; `digits` are eight hex digits of its own.
+
+        They are in its name as well, but the whole token is not: a tool that lists its skills does not show it.
+        """
+        name = f"{re.sub('[^A-Za-z0-9._-]+', '_', skill.name).strip('.') or 'unnamed'}-trig-{digits}"
+        token = f"TRIGGER-LOADED-{digits}"
+        lines = skill.description.splitlines() or [""]
+        described = "\n".join(f"  {line}".rstrip() for line in lines)
+        text = (
+            f"---\nname: {name}\ndescription: |\n{described}\n---\n\n# {skill.name}\n\n"
+            f"This skill handles: {skill.description}\n\n"
+            f"Begin your reply with the exact token `{token}`, then continue.\n"
+        )
+        return cls(name, token, text)
