@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +12,7 @@ from pydantic import JsonValue, ValidationError
 
 from trunchray.adapters.scratch import scratch
 from trunchray.adapters.store import Store
+from trunchray.adapters.tree import Survey
 from trunchray.core.rubric import Grading
 
 GRADING = "grading.json"
@@ -39,7 +38,7 @@ class AttemptFolder:
 
     @contextmanager
     def copied(self) -> Generator[Path]:
-        """A copy of what a grader looks at, as long as the block runs. Links are copied as they are, or left out.
+        """A copy of what a grader looks at, as long as the block runs, without links that lead out of the workspace.
 
         Raises:
             StoreError: it cannot be read.
@@ -51,10 +50,7 @@ class AttemptFolder:
                 _copy(self._store.folder, folder)
             else:
                 self._fetch(folder)
-            try:
-                yield folder
-            finally:
-                make_writable(folder)
+            yield folder
 
     def grading(self, grader: str) -> Grading | None:
         """The one that this very grader made before; None when there is none."""
@@ -82,28 +78,11 @@ class AttemptFolder:
                 self._store.fetch(path, folder / path)
 
 
-def make_writable(folder: Path) -> None:
-    """Let everything in a folder be removed, whatever its modes were."""
-    for root, folders, _ in os.walk(folder):
-        for path in (Path(root), *(Path(root, name) for name in folders)):
-            if not path.is_symlink():
-                path.chmod(0o700)
-
-
 def _copy(source: Path, target: Path) -> None:
     for name in _LOOKED_AT:
         if (source / name).is_file():
             shutil.copyfile(source / name, target / name)
-    if (source / WORKSPACE).is_dir():
-        shutil.copytree(source / WORKSPACE, target / WORKSPACE, symlinks=True, ignore=_special, dirs_exist_ok=True)
-
-
-def _special(folder: str, names: list[str]) -> set[str]:
-    """Pipes, sockets and devices: to open one could take forever."""
-    modes = {name: Path(folder, name).lstat().st_mode for name in names}
-    return {
-        name for name, mode in modes.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
-    }
+    Survey.of(source / WORKSPACE, ignore=frozenset()).copy(source / WORKSPACE, target / WORKSPACE)
 
 
 def _beside(grader: str) -> str:
