@@ -101,12 +101,13 @@ def convert(
         raise UsageError("--skill-name: cases name no skill; leave it out, or give --to skill-creator")
     value = read_json(file, "the file to convert")
     done = to_cases(value, file) if to is Format.RUNNER else to_evals(value, file, skill_name)
+    if output is not None:
+        _write(output, done)
     for note in done.notes:
         said.warn(f"{file}: {note}")
     if output is None:
         said.result(done.content, _nothing)
         return
-    _write(output, done)
     what = "cases" if to is Format.RUNNER else "evals"
 
     def show(console: Console) -> None:
