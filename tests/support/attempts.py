@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from trunchray.core.attempt import AttemptTiming
 from trunchray.core.case import Case, CaseInput, Origin
 from trunchray.core.checks import Check, RubricLine
 from trunchray.core.digest import sha256
@@ -26,7 +27,15 @@ def attempt_folder(folder: Path, **files: str | bytes) -> Path:
     (folder / "prompt.txt").write_text("Run headless. Write the brief.")
     (folder / "transcript.jsonl").write_text('{"type": "assistant", "message": {"content": "Done."}}\n')
     (folder / "stderr.txt").write_text("")
-    (folder / "timing.json").write_text("{}")
+    timing = AttemptTiming(
+        case_id="create-1",
+        config="skill",
+        status="ok",
+        captured_at="2026-01-01T00:00:00Z",
+        truncated=("transcript.jsonl", "cwd/huge.bin"),
+        left_out=("out/socket: a socket",),
+    )
+    (folder / "timing.json").write_text(timing.model_dump_json())
     return folder
 
 

@@ -274,7 +274,8 @@ async def test_runs_that_are_kept_elsewhere(tmp_path: Path) -> None:
 
     grader = AttemptGrader(Recorder(said(True, True), look=look))
     assert (await grader.grade(attempt_case(), attempt_trace(uri))).passed
-    assert seen == ["cwd/brief.md", "cwd/deep/er/x", "cwd/memo.md", "prompt.txt", "stderr.txt", "transcript.jsonl"]
+    kept = ["prompt.txt", "stderr.txt", "timing.json", "transcript.jsonl"]
+    assert seen == ["cwd/brief.md", "cwd/deep/er/x", "cwd/memo.md", *kept]
     assert json.loads(store.read("grading.json"))["case_id"] == "create-1"
 
 

@@ -53,8 +53,8 @@ class Artifact:
 
     path: str
     """Below the workspace, with forward slashes."""
-    size: int
-    """Bytes."""
+    size: int | None
+    """Bytes; None when it is not known."""
     note: str = ""
     """What is known of it beside, for the grader to read: that it is a fixture, or what a link leads to."""
     text: str | None = None
@@ -126,13 +126,15 @@ def _quoted(path: str) -> str:
 
 
 def _listed(artifacts: Sequence[Artifact], most: int) -> str:
-    lines = [
-        f"{_quoted(each.path)} {each.size:,} bytes{f' ({each.note})' if each.note else ''}"
-        for each in artifacts[:LISTED]
-    ]
+    lines = [_line(each) for each in artifacts[:LISTED]]
     if more := len(artifacts) - len(lines):
         lines.append(f"… and {more:,} more files")
     return shortened("\n".join(lines) or "(there are none)", most)
+
+
+def _line(artifact: Artifact) -> str:
+    size = "" if artifact.size is None else f" {artifact.size:,} bytes"
+    return _quoted(artifact.path) + size + (f" ({artifact.note})" if artifact.note else "")
 
 
 def _texts(artifacts: Sequence[Artifact], most: int) -> Iterable[tuple[str, str]]:

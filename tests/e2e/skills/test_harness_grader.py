@@ -65,6 +65,7 @@ found = {{str(p.relative_to('attempt')): p.read_text() for p in sorted(Path('att
     found, prompt, cwd, variables, home = json.loads((tmp_path / "found.json").read_text())
     assert json.loads(found.pop("rubric.json")) == list(LINES)
     assert json.loads(found.pop("fixtures.json")) == {"memo.md": "unchanged"}
+    assert json.loads(found.pop("not-kept.json")) == {"huge.bin": "it is too large", "out/socket": "a socket"}
     assert found == {
         "prompt.txt": "Run headless. Write the brief.",
         "final-message.txt": "brief.md is written.",

@@ -87,6 +87,7 @@ async def test_what_a_model_is_sent(tmp_path: Path) -> None:
     system, user = asked["messages"]
     assert system == {"role": "system", "content": RULES}
     for text in (
+        '"huge.bin" (not kept: it is too large)\n"out/socket" (not kept: a socket)',
         "Run headless. Write the brief.",
         '{"type": "assistant", "message": {"content": "Done."}}',
         "brief.md is written.",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
+from trunchray.adapters.attempt_store import STDERR, TIMING, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.scratch import scratch
 from trunchray.adapters.store import Store
 from trunchray.adapters.tree import Survey
@@ -17,8 +18,7 @@ from trunchray.core.rubric import Grading
 
 GRADING = "grading.json"
 ERROR = "grading-error.json"
-WORKSPACE = "cwd"
-_LOOKED_AT = ("prompt.txt", "transcript.jsonl", "stderr.txt")
+_LOOKED_AT = ("prompt.txt", TRANSCRIPT, STDERR, TIMING)
 
 
 class AttemptFolder:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
+from trunchray.adapters.attempt_store import STDERR, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Ending, run_command
@@ -22,6 +23,7 @@ from trunchray.core.rubric import MOST
 from trunchray.core.transcript import TranscriptReader
 from trunchray.errors import EvaluatorError, UsageError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, Refused, Reply
+from trunchray.evaluators.attempts.looking import not_kept
 from trunchray.evaluators.attempts.tree import tree_digest
 
 MATERIAL = "attempt"
@@ -38,7 +40,8 @@ Your working folder has a folder `{MATERIAL}`, for reading alone. In it are
 - transcript.jsonl and stderr.txt: all that was printed
 - workspace: the files, as they were left. Where a name is one that tools take for instructions, {DISARMED} is added \
 to it here: AGENTS.md is workspace/AGENTS.md{DISARMED}
-- fixtures.json: by its path in the workspace, whether each file that was given is unchanged, changed or missing"""
+- fixtures.json: by its path in the workspace, whether each file that was given is unchanged, changed or missing
+- not-kept.json: by its path, why a file that was left in the workspace is not in this copy"""
 
 
 class HarnessBackend:
@@ -69,9 +72,10 @@ class HarnessBackend:
                 stderr=room.folder / "stderr",
                 limit=self._spec.timeout,
                 watch=reader.feed,
+                warnings="".join(f"{warning}\n" for warning in warnings).encode(errors="replace"),
             )
             if (problem := _problem(ending, room)) is not None:
-                raise EvaluatorError("; ".join([problem, *warnings]), type=GRADING_ERROR)
+                raise EvaluatorError(problem, type=GRADING_ERROR)
             if await in_thread(partial(tree_digest, room.cwd / MATERIAL)) != before:
                 raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
             return Reply(await in_thread(partial(_answer, room, reader)))
@@ -103,11 +107,15 @@ class HarnessBackend:
 
 def _lay_out(attempt: Attempt, folder: Path) -> None:
     folder.mkdir()
-    for name in ("prompt.txt", "transcript.jsonl", "stderr.txt"):
+    for name in ("prompt.txt", TRANSCRIPT, STDERR):
         if (attempt.folder / name).is_file():
             shutil.copyfile(attempt.folder / name, folder / name)
-    shutil.copytree(attempt.folder / "cwd", folder / "workspace", symlinks=True)
-    own: dict[str, JsonValue] = {"rubric.json": [*attempt.rubric], "fixtures.json": {**_fixtures(attempt)}}
+    shutil.copytree(attempt.folder / WORKSPACE, folder / "workspace", symlinks=True)
+    own: dict[str, JsonValue] = {
+        "rubric.json": [*attempt.rubric],
+        "fixtures.json": {**_fixtures(attempt)},
+        "not-kept.json": {**not_kept(attempt.folder)},
+    }
     for name, value in own.items():
         (folder / name).write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8", errors="replace")
     (folder / "final-message.txt").write_text(attempt.message, encoding="utf-8", errors="replace")
@@ -116,7 +124,7 @@ def _lay_out(attempt: Attempt, folder: Path) -> None:
 
 
 def _fixtures(attempt: Attempt) -> dict[str, str]:
-    return {path: _state(attempt.folder / "cwd" / path, given) for path, given in attempt.fixtures.items()}
+    return {path: _state(attempt.folder / WORKSPACE / path, given) for path, given in attempt.fixtures.items()}
 
 
 def _state(file: Path, given: str) -> str:

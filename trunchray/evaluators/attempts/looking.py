@@ -8,7 +8,11 @@ from collections.abc import Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from trunchray.adapters.attempt_store import TIMING, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.models.json_text import well_formed
+from trunchray.core.attempt import AttemptTiming
 from trunchray.core.digest import sha256
 from trunchray.core.grading_prompt import Artifact, Shown
 from trunchray.evaluators.attempts.base import Attempt
@@ -27,13 +31,29 @@ def shown(attempt: Attempt) -> Shown:
     Raises:
         OSError: it cannot be read.
     """
-    found = sorted(_artifacts(attempt.folder / "cwd", attempt.fixtures), key=itemgetter(0, 1))
+    found = sorted(_artifacts(attempt.folder / WORKSPACE, attempt.fixtures), key=itemgetter(0, 1))
+    missing = [Artifact(path, None, f"not kept: {why}") for path, why in not_kept(attempt.folder).items()]
     return Shown(
         request=_text(attempt.folder / "prompt.txt") or "",
         message=attempt.message,
-        transcript=_text(attempt.folder / "transcript.jsonl"),
-        artifacts=[artifact for *_, artifact in found],
+        transcript=_text(attempt.folder / TRANSCRIPT),
+        artifacts=[*missing, *(artifact for *_, artifact in found)],
     )
+
+
+def not_kept(folder: Path) -> dict[str, str]:
+    """Why each file that the attempt left is not in its folder: it is too large, say. {} where that is not known.
+
+    Raises:
+        OSError: its timing cannot be read.
+    """
+    try:
+        timing = AttemptTiming.model_validate_json((folder / TIMING).read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return {}
+    large = [path.removeprefix(f"{WORKSPACE}/") for path in timing.truncated if path.startswith(f"{WORKSPACE}/")]
+    rest = [each.partition(": ") for each in timing.left_out]
+    return dict.fromkeys(large, "it is too large") | {path: why for path, _, why in rest}
 
 
 def _artifacts(workspace: Path, fixtures: Mapping[str, str]) -> Iterator[tuple[int, str, Artifact]]:
