@@ -75,7 +75,7 @@ def test_two_objects() -> None:
 def test_a_key_that_stands_there_twice() -> None:
     """A verdict that says both is none."""
     twice = json.dumps(BOTH).replace('"passed": true', '"passed": false, "passed": true')
-    assert "'passed' stands there twice" in refused(twice)
+    assert "'passed'" in refused(twice)
 
 
 def test_missing_lines() -> None:
