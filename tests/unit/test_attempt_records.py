@@ -34,7 +34,10 @@ def test_records_are_a_list_or_the_runs_of_an_object(tmp_path: Path, wrapped: bo
     file = tmp_path / "records.json"
     file.write_text(json.dumps({"runs": listed, "n": 3} if wrapped else listed))
     found = read_records(str(file))
-    assert (found.records, found.notes) == (({"x": 1}, {"x": 2}), (f"{file}: 1 entries are no objects, and left out",))
+    assert (found.records, found.notes) == (
+        ({"x": 1}, {"x": 2}),
+        (f"{file}: 1 entries are not objects and are left out",),
+    )
 
 
 def test_every_timing_below_a_folder_is_a_record(tmp_path: Path):
@@ -51,7 +54,7 @@ def test_a_folder_may_be_in_any_store():
     timing(where, "skill/a", "skill/b")
     assert [one["case_id"] for one in read_records(where).records] == ["a", "b"]
     put(where, records=[])
-    with pytest.raises(UsageError, match="holds no record"):
+    with pytest.raises(UsageError, match="has no records"):
         read_records(f"{where}/nothing")
 
 
@@ -78,23 +81,23 @@ def test_a_timing_that_cannot_be_read_is_left_out_and_said(tmp_path: Path):
         (tmp_path / name / "timing.json").write_text(text)
     found = read_records(str(tmp_path))
     assert len(found.records) == 1
-    assert found.notes == ("b/timing.json, c/timing.json, d/timing.json: not JSON objects, and left out (3)",)
+    assert found.notes == ("b/timing.json, c/timing.json, d/timing.json: not valid JSON objects, left out (3)",)
 
 
 def test_an_empty_folder_is_refused_and_not_summed_up_as_nothing(tmp_path: Path):
     """So is an empty list, a place where nothing is, and JSON of another kind."""
-    with pytest.raises(UsageError, match="holds no record of an attempt; name a run folder") as error:
+    with pytest.raises(UsageError, match="has no records of attempts; give a run folder") as error:
         read_records(str(tmp_path))
     assert error.value.exit_code == 2
     for name, text, message in (
-        ("empty.json", "[]", "holds no record"),
+        ("empty.json", "[]", "has no records"),
         ("other.json", '{"a": 1}', "records are a list, or an object with the list 'runs', not an object with 'a'"),
         ("broken.json", "[", "is not JSON"),
     ):
         (tmp_path / name).write_text(text)
         with pytest.raises(UsageError, match=message):
             read_records(str(tmp_path / name))
-    with pytest.raises(UsageError, match="there is nothing at"):
+    with pytest.raises(UsageError, match="no such file or folder"):
         read_records(str(tmp_path / "none"))
 
 
@@ -103,7 +106,7 @@ def test_what_makes_figures_mean_less_is_said(tmp_path: Path):
     timing(tmp_path, "skill/a", config="skill", tokens_reported=True)
     timing(tmp_path, "bare/a", config="bare", tokens_reported=False)
     assert read_records(str(tmp_path)).notes == (
-        f"{tmp_path}: figures are over the configs bare, skill together; name the folder of one",
-        f"{tmp_path}: 1 of 2 attempts report no tokens, and count with 0 of them",
+        f"{tmp_path}: the figures mix the configs bare, skill; give the folder of one config",
+        f"{tmp_path}: 1 of 2 attempts report no tokens and count as 0",
     )
     assert len(read_records(str(tmp_path / "skill")).notes) == 0

@@ -56,7 +56,7 @@ def test_a_near_miss_is_refused_with_the_key_that_it_lacks():
 @pytest.mark.parametrize(
     ("name", "evals", "rubric", "notes"),
     [
-        ("ab-testing", 7, 51, ("44 lines of 'assertions' are rubric lines now",)),
+        ("ab-testing", 7, 51, ("44 lines from 'assertions' became rubric lines",)),
         ("prompt-harness", 22, 22, ()),
     ],
 )
@@ -84,7 +84,5 @@ def test_cases_convert_to_evals_and_come_back():
 @pytest.mark.parametrize("name", ["ab-testing", "prompt-harness"])
 def test_evals_of_skill_creator_are_not_taken_for_cases(name: str):
     """The message says what makes cases of them."""
-    with pytest.raises(
-        UsageError, match="is a file of skill-creator; make cases of it with `trunchray skills convert`"
-    ):
+    with pytest.raises(UsageError, match="is a skill-creator file; convert it first with `trunchray skills convert`"):
         read_cases(FILES / "convert" / f"{name}.evals.json")

@@ -136,7 +136,7 @@ def test_a_case_without_an_id_is_not_called_unnamed(tmp_path: Path, case: object
         ),
         (
             {"skill_name": "s", "evals": []},
-            "F: is a file of skill-creator; make cases of it with `trunchray skills convert` first",
+            "F: is a skill-creator file; convert it first with `trunchray skills convert`",
         ),
         (
             {"prompts": []},
@@ -145,7 +145,7 @@ def test_a_case_without_an_id_is_not_called_unnamed(tmp_path: Path, case: object
         ({"cases": {}}, "F: a case file is a list of cases, or an object with the list 'cases'; 'cases' is an object"),
         ("3", "F: a case file is a list of cases, or an object with the list 'cases'; this is 3"),
         (["a"], "F: cases[0]: a case is an object with 'id' and 'input', not 'a'"),
-        ({"cases": []}, "F: holds no case; write at least one object with 'id' and 'input'"),
+        ({"cases": []}, "F: has no cases; write at least one object with 'id' and 'input'"),
     ],
 )
 def test_files_of_other_formats_are_told_what_is_missing(tmp_path: Path, content: Any, message: str):
@@ -158,9 +158,9 @@ def test_files_of_other_formats_are_told_what_is_missing(tmp_path: Path, content
     [
         ('[{"id": "a",', "F:1: is not JSON: Expecting property name"),
         ('[\n{"id": "a" "input": 1}]', "F:2: is not JSON: Expecting ',' delimiter at column 12"),
-        ('[{"id": "a", "input": "x", "input": "y"}]', "F: is not JSON: the key 'input' stands there twice"),
-        ('[{"id": "a", "input": "x", "timeout": NaN}]', "F: is not JSON: NaN is no JSON number"),
-        ('[{"id": "a", "input": "\\ud800"}]', "F: holds '\\ud800', which is half a character"),
+        ('[{"id": "a", "input": "x", "input": "y"}]', "F: is not JSON: it has the key 'input' twice"),
+        ('[{"id": "a", "input": "x", "timeout": NaN}]', "F: is not JSON: NaN is not a JSON number"),
+        ('[{"id": "a", "input": "\\ud800"}]', "F: contains '\\ud800', half of a surrogate pair"),
         ("[" * 100_000, "F: is not JSON: nested too deeply"),
     ],
 )
@@ -215,5 +215,5 @@ def test_quality_needs_something_to_grade(tmp_path: Path):
     """Cases without a rubric can be run, but a run for their quality is refused before it begins."""
     cases = read(tmp_path, [{"id": "a", "input": "x", "rubric": ["r"]}, {"id": "b", "input": "x", "rubric": []}])
     check_rubrics(cases[:1])
-    with pytest.raises(UsageError, match=r"cases\[1\]: has no rubric, .* without one are 'b'"):
+    with pytest.raises(UsageError, match=r"cases\[1\]: has no rubric, .* cases without one: 'b'"):
         check_rubrics(cases)

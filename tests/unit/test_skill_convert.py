@@ -65,9 +65,9 @@ def test_assertions_are_read_as_expectations_are():
     (found,) = made.content["cases"]
     assert found["rubric"] == ["one", "two", "three", "four"]
     assert made.notes == (
-        "4 lines of 'assertions' are rubric lines now",
-        "objects among these keep their text alone; not graded by: 'name' (2)",
-        "1 eval kept whole under 'as_eval' as well, for the way back",
+        "4 lines from 'assertions' became rubric lines",
+        "only the text of expectations that are objects is graded, not 'name' (2)",
+        "1 eval also kept under 'as_eval' for converting back",
     )
 
 
@@ -131,8 +131,8 @@ def test_a_state_prefix_and_unknown_keys_do_not_vanish_towards_skill_creator():
     (one,) = made.content["evals"]
     assert {"state_prefix": "[turn 4]", "timeout": 30, "owner": "me"}.items() <= one.items()
     assert made.notes == (
-        "1 case with a state_prefix, which skill-creator does not send; it stays under its key",
-        "keys that say nothing to skill-creator stay as they are: 'owner' (1), 'timeout' (1)",
+        "1 case with a state_prefix, which is kept, but skill-creator sends only the prompt",
+        "keys that skill-creator does not use are kept: 'owner' (1), 'timeout' (1)",
     )
 
 
@@ -140,12 +140,12 @@ def test_what_cannot_be_run_or_graded_is_told():
     """Evals without a prompt or anything expected, expectations without text, and keys that nobody reads."""
     evals = [{"id": 1, "name": "n"}, {"id": 2, "name": "m", "prompt": "x", "expectations": [{"pattern": "y"}, "z"]}]
     assert to_cases({"evals": evals}, "evals.json").notes == (
-        "objects among these keep their text alone; not graded by: 'pattern' (1)",
-        "1 expectation without any text are in no rubric",
-        "1 eval without a prompt, which cannot be run: write the input",
-        "1 case without a rubric, which cannot be graded: write expectations",
-        "keys that say nothing to a run stay as they are: 'name' (2)",
-        "1 eval kept whole under 'as_eval' as well, for the way back",
+        "only the text of expectations that are objects is graded, not 'pattern' (1)",
+        "1 expectation without text left out of the rubric",
+        "1 eval without a prompt: write the input before running",
+        "1 case without a rubric cannot be graded: write expectations",
+        "keys that trunchray does not use are kept: 'name' (2)",
+        "1 eval also kept under 'as_eval' for converting back",
     )
 
 
@@ -158,7 +158,7 @@ def test_what_was_changed_meanwhile_counts():
     assert back.content["evals"] == [
         {"id": 1, "prompt": "x", "expected_output": "", "files": [], "assertions": ["better"]}
     ]
-    assert back.notes == ("1 case changed since they were made of evals, and made anew",)
+    assert back.notes == ("1 case edited after the conversion: what is under 'as_eval' is not restored",)
 
 
 @pytest.mark.parametrize(
@@ -181,9 +181,9 @@ def test_the_name_of_a_skill_is_that_of_its_folder(location: str, name: str):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ([FULL], "F: a file of skill-creator is an object with the list 'evals', and this is a list"),
-        ({"evals": 3}, "F: a file of skill-creator is an object with the list 'evals', and this is an object with"),
-        ({"cases": []}, "F: holds cases already; --to skill-creator makes evals of them"),
+        ([FULL], "F: a skill-creator file is an object with the list 'evals'; this is a list"),
+        ({"evals": 3}, "F: a skill-creator file is an object with the list 'evals'; this is an object with"),
+        ({"cases": []}, "F: is a case file already; use --to skill-creator to convert it back"),
         ({"evals": []}, "F: 'evals' is empty, so there is nothing to convert"),
         ({"evals": [{"prompt": "x"}]}, "F: evals[0]: has no 'id'; an eval needs 'id', and this one has 'prompt'"),
         ({"evals": [{"id": 1.5}]}, "F: evals[0]: 'id' must be text or an integer (got 1.5)"),
@@ -200,8 +200,8 @@ def test_what_is_no_file_of_skill_creator_is_refused(value: Any, message: str):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (3, "F: cases are a list, or an object with the list 'cases', and this is 3"),
-        ({"evals": []}, "F: cases are a list, or an object with the list 'cases', and this is an object with 'evals'"),
+        (3, "F: cases are a list, or an object with the list 'cases'; this is 3"),
+        ({"evals": []}, "F: cases are a list, or an object with the list 'cases'; this is an object with 'evals'"),
         ([], "F: 'cases' is empty, so there is nothing to convert"),
         ([{"id": 1}], "F: cases[0]: has no 'input'; a case needs 'id' and 'input', and this one has 'id'"),
         ([{"id": 1, "input": "x", "rubric": [1]}], "F: cases[0]: rubric[0] must be text (got 1)"),

@@ -53,17 +53,17 @@ def test_several_files_are_listed_and_none_is_taken(project: Path):
 
 def test_no_file_is_ever_made_up(project: Path):
     """Where none is, it is said where it was looked for; without a project, only beside the skill."""
-    with pytest.raises(UsageError, match=r"there is no triggers.json in .*/writer/evals and .* with --queries"):
+    with pytest.raises(UsageError, match=r"no triggers.json in .*/writer/evals and .* with --queries"):
         found(project, "triggers.json")
     put(project, "evals/cases.json")
-    with pytest.raises(UsageError, match=r"there is no cases.json in \S*/skills/writer/evals; .* none is made up"):
+    with pytest.raises(UsageError, match=r"no cases.json in \S*/skills/writer/evals; .* does not invent cases"):
         find_file("cases.json", project / "skills" / "writer", None)
 
 
 def test_a_file_of_skill_creator_is_never_taken_for_cases(project: Path):
     """It has to be converted first, which the message says."""
     put(project, "skills/writer/evals/evals.json")
-    with pytest.raises(UsageError, match=r"`trunchray skills convert .*/writer/evals/evals.json` makes cases"):
+    with pytest.raises(UsageError, match=r"`trunchray skills convert .*/writer/evals/evals.json`"):
         found(project)
 
 

@@ -114,6 +114,7 @@ def test_a_file_goes_before_what_is_recorded(tmp_path: Path):
     [
         ("[workflow", "bmad-eval.toml: is not TOML"),
         ('[workflow.harness]\ncommand = ["t"]', "[workflow.harness] of _bmad/custom/bmad-eval.toml: command"),
+        ('workflow.harness = "t {prompt}"', "a harness is an object with 'command', not 't {prompt}'"),
         ("[workflow.harness]\ncommand = ['{prompt}']\nenv = {A = 2020-01-01}", "date is not JSON serializable"),
     ],
 )
@@ -149,7 +150,7 @@ def test_with_bmad_runs_go_to_the_reports_folder(tmp_path: Path):
 @pytest.mark.parametrize(
     ("folder", "message"),
     [
-        ('"{date}/x"', r"workflow.reports_folder of .*: nobody knows what \{date\} in '\{date\}/x' stands for"),
+        ('"{date}/x"', r"workflow.reports_folder of .*: \{date\} in '\{date\}/x' is not known"),
         ("3", r"workflow.reports_folder of .*: must be a folder \(got 3\)"),
         ('" "', r"must be a folder \(got ' '\)"),
     ],

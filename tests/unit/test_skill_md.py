@@ -62,9 +62,9 @@ def test_the_frontmatter_ends_at_its_first_line_of_dashes():
     ("text", "message"),
     [
         ("# Title\n", "has no frontmatter; begin it with a line '---'"),
-        ("---\ndescription: x\n---\n", "the frontmatter gives no name; write `name: …` in it"),
-        ("---\nname: a\ndescription:\n---\n", "the frontmatter gives no description"),
-        ("---\nname: [a]\ndescription: x\n---\n", "the frontmatter gives no name"),
+        ("---\ndescription: x\n---\n", "the frontmatter has no name; write `name: …` in it"),
+        ("---\nname: a\ndescription:\n---\n", "the frontmatter has no description"),
+        ("---\nname: [a]\ndescription: x\n---\n", "the frontmatter has no name"),
     ],
 )
 def test_a_skill_without_frontmatter_or_name_is_no_traceback(tmp_path: Path, text: str, message: str):
@@ -82,7 +82,7 @@ def test_a_skill_is_a_folder_with_a_skill_md(tmp_path: Path, monkeypatch: pytest
     assert skill_folder(tmp_path / "linked").name == "linked"
     monkeypatch.chdir(tmp_path / "real")
     assert skill_folder(".") == tmp_path / "real"
-    with pytest.raises(UsageError, match=r"--variant-path '.*': holds no SKILL.md"):
+    with pytest.raises(UsageError, match=r"--variant-path '.*': has no SKILL.md"):
         skill_folder(tmp_path, "--variant-path")
-    with pytest.raises(UsageError, match="--skill-path 'nowhere': there is no such folder"):
+    with pytest.raises(UsageError, match="--skill-path 'nowhere': no such folder"):
         skill_folder("nowhere")

@@ -76,7 +76,7 @@ def test_an_empty_query_is_refused(tmp_path: Path):
             ),
         ),
         (["q"], "F: [0]: a query is an object with 'query' and 'should_trigger', not 'q'"),
-        ([], "F: holds no query; write at least one object with 'query' and 'should_trigger'"),
+        ([], "F: has no queries; write at least one object with 'query' and 'should_trigger'"),
     ],
 )
 def test_files_of_other_formats_are_told_what_is_missing(tmp_path: Path, content: Any, message: str):

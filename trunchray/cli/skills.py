@@ -47,14 +47,14 @@ def aggregate(
     baseline: Annotated[str | None, typer.Option(metavar="RECORDS", help="The config to compare with.")] = None,
     variant: Annotated[str | None, typer.Option(metavar="RECORDS", help="The config that is compared.")] = None,
     all_statuses: Annotated[
-        bool, typer.Option("--all-statuses", help="Also count attempts that failed or took too long.")
+        bool, typer.Option("--all-statuses", help="Also count attempts that failed or timed out.")
     ] = False,
     json: Json = False,
 ) -> None:
-    """Sum up the time, tokens and tool calls of repeated attempts, as JSON: mean, spread, least and most.
+    """Print mean, sample standard deviation, min and max of the time, tokens and tool calls of attempts, as JSON.
 
-    Folders, also URIs, are searched for timing.json; give that of one config, such as RUN/skill. Counted are attempts
-    with the status ok. A result is settled with three of them or more for each case.
+    In a folder or URI every timing.json is read; give the folder of one config, such as RUN/skill. Only attempts with
+    the status ok count. A result is settled once each case has three of them.
 
     Example: trunchray skills aggregate --baseline RUN/bare --variant RUN/skill
 
@@ -74,8 +74,8 @@ def aggregate(
 
 
 def convert(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="evals.json of skill-creator, or cases.json to go back.")],
-    to: Annotated[Format, typer.Option(help="What to make of it.")] = Format.RUNNER,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="evals.json, or cases.json with --to skill-creator.")],
+    to: Annotated[Format, typer.Option(help="The format to write.")] = Format.RUNNER,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="A path or URI; without it, stdout.")
     ] = None,
@@ -84,10 +84,10 @@ def convert(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Make cases of what skill-creator has, or the other way round, and say what means nothing on the other side.
+    """Convert skill-creator's evals.json into cases.json, or back, and report what has no place on the other side.
 
-    Rubric lines are taken from expectations and assertions, and one from the expected output. Converting back gives
-    what was there, unless it was changed meanwhile.
+    The rubric is made of the expectations, the assertions and the expected output. Converting back restores the
+    original, unless the file was edited in between.
 
     Example: trunchray skills convert brief-writer/evals/evals.json --output brief-writer/evals/cases.json
 
@@ -98,7 +98,7 @@ def convert(
 
     said = Output(as_json=json or output is None)
     if skill_name and to is Format.RUNNER:
-        raise UsageError("--skill-name: cases name no skill; leave it out, or give --to skill-creator")
+        raise UsageError("--skill-name is only for --to skill-creator")
     value = read_json(file, "the file to convert")
     done = to_cases(value, file) if to is Format.RUNNER else to_evals(value, file, skill_name)
     if output is not None:
@@ -129,7 +129,9 @@ def _summary(output: Output, location: str, *, all_statuses: bool) -> Config:
         raise UsageError(f"{location}: {e}; mend or remove that record") from e
     if not config.runs:
         ended = ", ".join(f"{count} {status}" for status, count in config.by_status.items())
-        raise UsageError(f"{location}: no attempt is ok ({ended}); --all-statuses counts them nevertheless")
+        raise UsageError(
+            f"{location}: no attempt has the status ok ({ended}); add --all-statuses to count the others too"
+        )
     return config
 
 

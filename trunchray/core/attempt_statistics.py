@@ -128,7 +128,7 @@ def _numbers(record: Record) -> Iterable[tuple[str, float]]:
     for name, value in record.items():
         if isinstance(value, int | float) and not isinstance(value, bool):
             if not abs(value) <= LARGEST:
-                raise ValueError(f"{name!r} is {_short(value)}, which is no number to reckon with")
+                raise ValueError(f"{name!r} is {_short(value)}; metrics must be finite and at most 1e300")
             yield name, float(value)
 
 

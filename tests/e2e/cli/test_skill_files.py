@@ -38,7 +38,7 @@ def test_convert_writes_what_can_be_read_by_people(evals: Path, here: Path, trun
     """Folders are made, umlauts stay, two blanks indent, a line ends it; what is to be known goes to stderr."""
     done = trunchray("skills", "convert", evals, "--output", "a/b/cases.json")
     assert (done.code, done.out) == (0, "a/b/cases.json: 2 cases\n")
-    assert "evals.json: 2 lines of 'assertions' are rubric lines now" in " ".join(done.err.split())
+    assert "evals.json: 2 lines from 'assertions' became rubric lines" in " ".join(done.err.split())
     text = (here / "a" / "b" / "cases.json").read_text(encoding="utf-8")
     assert '\n      "input": "Schreibe für mich",\n' in text
     assert text.endswith("}\n")
@@ -54,12 +54,14 @@ def test_convert_goes_back_to_the_same_bytes(evals: Path, here: Path, trunchray:
 
 def test_convert_refuses_what_it_cannot_read(evals: Path, here: Path, trunchray: CommandLine):
     """No traceback, exit code 2, nothing written."""
-    assert "holds cases already; --to skill-creator" in trunchray.refused(
+    assert "is a case file already; use --to skill-creator" in trunchray.refused(
         "skills", "convert", _written(here, "cases.json", {"cases": []}), "-o", "x.json"
     )
     assert "is not JSON" in trunchray.refused("skills", "convert", _written(here, "broken.json", "{"))
     assert "No such file" in trunchray.refused("skills", "convert", "none.json")
-    assert "cases name no skill" in trunchray.refused("skills", "convert", evals, "--skill-name", "x")
+    assert "--skill-name is only for --to skill-creator" in trunchray.refused(
+        "skills", "convert", evals, "--skill-name", "x"
+    )
     assert "cannot write" in trunchray.refused("skills", "convert", evals, "-o", "evals.json/x.json")
 
 
@@ -92,9 +94,11 @@ def test_aggregate_refuses_what_gives_no_figures(here: Path, trunchray: CommandL
     timings(here / "late", a=(600,))
     for options in ((), ("--baseline", "x"), ("--runs", "x", "--baseline", "y"), ("--runs", "x", "--variant", "y")):
         assert "give --runs RECORDS, or both" in trunchray.refused("skills", "aggregate", *options)
-    assert "there is nothing at" in trunchray.refused("skills", "aggregate", "--runs", "none")
-    assert "no attempt is ok (1 timeout); --all-statuses" in trunchray.refused("skills", "aggregate", "--runs", "late")
-    assert "holds no record" in trunchray.refused("skills", "aggregate", "--runs", _written(here, "none.json", []))
+    assert "no such file or folder" in trunchray.refused("skills", "aggregate", "--runs", "none")
+    assert "no attempt has the status ok (1 timeout); add --all-statuses" in trunchray.refused(
+        "skills", "aggregate", "--runs", "late"
+    )
+    assert "has no records" in trunchray.refused("skills", "aggregate", "--runs", _written(here, "none.json", []))
     huge = _written(here, "huge.json", [{"x": 10**400}])
     assert "'x' is an integer of 1329 bits" in trunchray.refused("skills", "aggregate", "--runs", huge)
 

@@ -19,6 +19,8 @@ from trunchray.frontends.skill.json_file import read_json
 
 FILE = "timing.json"
 
+_WANTED = "give a run folder or a JSON file of records"
+
 _ATTEMPT = re.compile(r"run-\d+|(q\d{3,})-r\d+")
 _COPIED = "cwd"
 _OURS = ".trunchray"
@@ -38,12 +40,12 @@ def read_records(location: str) -> AttemptRecords:
     A case that a record does not name is named by the folder that it is in.
 
     Raises:
-        UsageError: there is nothing at the place, or no record in it.
+        UsageError: no such file or folder the place, or no record in it.
     """
     found = _of_file(location) if _is_file(location) else _of_folder(location)
     if not found.records:
         reasons = "".join(f"; {note}" for note in found.notes)
-        raise UsageError(f"{location}: holds no record of an attempt{reasons}; name a run folder, or a list of records")
+        raise UsageError(f"{location}: has no records of attempts{reasons}; {_WANTED}")
     return found.model_copy(update={"notes": (*found.notes, *_mixed(location, found.records))})
 
 
@@ -52,7 +54,7 @@ def _is_file(location: str) -> bool:
         return location.endswith(".json")
     path = local_path(location.removeprefix("file://"))
     if not path.exists():
-        raise UsageError(f"there is nothing at {location!r}; name a run folder, or a JSON file of records")
+        raise UsageError(f"no such file or folder: {location!r}; {_WANTED}")
     return not path.is_dir()
 
 
@@ -64,7 +66,8 @@ def _of_file(location: str) -> AttemptRecords:
     records = [record for record in listed if isinstance(record, dict)]
     others = len(listed) - len(records)
     return AttemptRecords(
-        records=tuple(records), notes=(f"{location}: {others} entries are no objects, and left out",) if others else ()
+        records=tuple(records),
+        notes=(f"{location}: {others} entries are not objects and are left out",) if others else (),
     )
 
 
@@ -79,7 +82,7 @@ def _of_folder(location: str) -> AttemptRecords:
             records.append(_named(path, parse_object(content.decode())))
         except ValueError:
             damaged.append(path)
-    notes = (f"{', '.join(damaged[:5])}: not JSON objects, and left out ({len(damaged)})",) if damaged else ()
+    notes = (f"{', '.join(damaged[:5])}: not valid JSON objects, left out ({len(damaged)})",) if damaged else ()
     return AttemptRecords(records=tuple(records), notes=notes)
 
 
@@ -108,8 +111,8 @@ def _mixed(location: str, records: Collection[dict[str, JsonValue]]) -> list[str
     notes: list[str] = []
     configs = sorted({str(record["config"]) for record in records if "config" in record})
     if len(configs) > 1:
-        notes.append(f"{location}: figures are over the configs {', '.join(configs)} together; name the folder of one")
+        notes.append(f"{location}: the figures mix the configs {', '.join(configs)}; give the folder of one config")
     silent = sum(record.get("tokens_reported") is False for record in records)
     if silent:
-        notes.append(f"{location}: {silent} of {len(records)} attempts report no tokens, and count with 0 of them")
+        notes.append(f"{location}: {silent} of {len(records)} attempts report no tokens and count as 0")
     return notes

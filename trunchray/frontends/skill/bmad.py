@@ -31,15 +31,15 @@ def is_set_up(project: Path | None) -> bool:
     return project is not None and (project / "_bmad").is_dir()
 
 
-def harness_keys(project: Path) -> tuple[dict[str, Any], str] | None:
-    """What `[workflow.harness]` says in all layers together, and which files those are; None where none is recorded.
+def harness_keys(project: Path) -> tuple[object, str] | None:
+    """What `workflow.harness` is in all layers together, and which files say so; None where no command is recorded.
 
     Raises:
         UsageError: a layer cannot be read.
     """
     layers = _customization(project)
     keys = _table(_merged(layers), "workflow").get("harness")
-    if not isinstance(keys, dict) or not keys.get("command"):
+    if keys is None or (isinstance(keys, dict) and not keys.get("command")):
         return None
     files = [file for file, layer in layers if "harness" in _table(layer, "workflow")]
     return keys, f"[workflow.harness] of {', '.join(str(file.relative_to(project)) for file in files)}"
@@ -111,9 +111,6 @@ def _filled(key: str, value: object, project: Path, known: dict[str, str]) -> st
         raise UsageError(f"{key} of {project / '_bmad'}: must be a folder (got {excerpt(repr(value), 60)})")
     known = {"project-root": str(project)} | known
     if unknown := [name for name in _PLACES.findall(value) if name not in known]:
-        raise UsageError(
-            f"{key} of {project / '_bmad'}: nobody knows what {{{unknown[0]}}} in {value!r} stands for; name the "
-            "folder with --output-dir"
-        )
+        raise UsageError(f"{key} of {project / '_bmad'}: {{{unknown[0]}}} in {value!r} is not known; give --output-dir")
     filled = _PLACES.sub(lambda found: known[found[1]], value)
     return str(project / Path(filled).expanduser())

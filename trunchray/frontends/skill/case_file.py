@@ -25,13 +25,13 @@ class SkillCase(Frozen):
     input: str
     rubric: tuple[str, ...] = ()
     state_prefix: str | None = None
-    """What places the skill in the middle of its work; None begins cold."""
+    """Text that puts the skill in the middle of its work; None starts cold."""
     files: tuple[str, ...] = ()
-    """Fixtures as they were written: paths, or addresses of files on GitHub."""
+    """Fixtures as they were written: paths, or URLs of files on GitHub."""
     timeout: float | None = None
     """Seconds that one attempt may take; None: as the run says."""
     written: dict[str, JsonValue]
-    """The whole case as it was written, with keys that nobody knows."""
+    """The whole case as it was written, unknown keys included."""
 
     @property
     def prompt(self) -> str:
@@ -48,7 +48,7 @@ def read_cases(location: str | Path) -> tuple[SkillCase, ...]:
     where = str(location)
     cases = read_each(f"{where}: cases", _list(where, read_json(where, "the case file")), _case)
     if not cases:
-        raise UsageError(f"{where}: holds no case; write at least one object with 'id' and 'input'")
+        raise UsageError(f"{where}: has no cases; write at least one object with 'id' and 'input'")
     _check_folders(cases)
     return tuple(cases)
 
@@ -62,14 +62,14 @@ def check_rubrics(cases: Sequence[SkillCase]) -> None:
     if bare := [case for case in cases if not case.rubric]:
         names = ", ".join(repr(excerpt(case.id, 40)) for case in bare[:8]) + (", …" if len(bare) > 8 else "")
         raise UsageError(
-            f"{bare[0].place}: has no rubric, so nothing could be graded; without one are {names}: write expectations, "
-            "or leave those cases out"
+            f"{bare[0].place}: has no rubric, so it cannot be graded; cases without one: {names}; write expectations, "
+            "or leave these cases out"
         )
 
 
 def _list(where: str, value: JsonValue) -> list[JsonValue]:
     if isinstance(value, dict) and "evals" in value and "cases" not in value:
-        raise UsageError(f"{where}: is a file of skill-creator; make cases of it with `trunchray skills convert` first")
+        raise UsageError(f"{where}: is a skill-creator file; convert it first with `trunchray skills convert`")
     cases = value.get("cases") if isinstance(value, dict) else value
     if isinstance(cases, list):
         return cases

@@ -21,19 +21,23 @@ def notes_on_evals(evals: Sequence[Object], cases: Sequence[Object]) -> tuple[st
         key for _, entry in listed if isinstance(entry, dict) for key in entry if entry[key] != text_of(entry)
     )
     return _told(
-        (assertions, "{} of 'assertions' are rubric lines now", "line"),
-        (len(details), f"objects among these keep their text alone; not graded by: {_named(details)}", ""),
-        (sum(text_of(entry) is None for _, entry in listed), "{} without any text are in no rubric", "expectation"),
+        (assertions, "{} from 'assertions' became rubric lines", "line"),
+        (len(details), f"only the text of expectations that are objects is graded, not {_named(details)}", ""),
+        (sum(text_of(entry) is None for _, entry in listed), "{} without text left out of the rubric", "expectation"),
         (
             sum(bool(one.get("files")) > bool(paths_of(one)) for one in evals),
-            "{} whose files are no list of paths",
+            "{} whose 'files' is not a list of paths: left out",
             "eval",
         ),
-        (_without(evals, "prompt"), "{} without a prompt, which cannot be run: write the input", "eval"),
-        (_without(cases, "rubric"), "{} without a rubric, which cannot be graded: write expectations", "case"),
-        (*_foreign(evals, _RUN, "a run"), ""),
-        (_kept(cases, "as_eval"), "{} kept whole under 'as_eval' as well, for the way back", "eval"),
-        (_changed(evals, "as_case", cases), "{} changed since they were made of cases, and made anew", "eval"),
+        (_without(evals, "prompt"), "{} without a prompt: write the input before running", "eval"),
+        (_without(cases, "rubric"), "{} without a rubric cannot be graded: write expectations", "case"),
+        (*_foreign(evals, _RUN, "trunchray"), ""),
+        (_kept(cases, "as_eval"), "{} also kept under 'as_eval' for converting back", "eval"),
+        (
+            _changed(evals, "as_case", cases),
+            "{} edited after the conversion: what is under 'as_case' is not restored",
+            "eval",
+        ),
     )
 
 
@@ -41,10 +45,14 @@ def notes_on_cases(cases: Sequence[Object], evals: Sequence[Object]) -> tuple[st
     """Of cases, and the evals that were made of them."""
     prefixes = sum(bool(one.get("state_prefix")) for one in cases)
     return _told(
-        (prefixes, "{} with a state_prefix, which skill-creator does not send; it stays under its key", "case"),
-        (*_foreign(cases, (*_CREATOR, "state_prefix", "as_eval"), "skill-creator"), ""),
-        (_kept(evals, "as_case"), "{} kept whole under 'as_case' as well, for the way back", "case"),
-        (_changed(cases, "as_eval", evals), "{} changed since they were made of evals, and made anew", "case"),
+        (prefixes, "{} with a state_prefix, which is kept, but skill-creator sends only the prompt", "case"),
+        (*_foreign(cases, (*_CREATOR, "state_prefix"), "skill-creator"), ""),
+        (_kept(evals, "as_case"), "{} also kept under 'as_case' for converting back", "case"),
+        (
+            _changed(cases, "as_eval", evals),
+            "{} edited after the conversion: what is under 'as_eval' is not restored",
+            "case",
+        ),
     )
 
 
@@ -67,8 +75,8 @@ def _changed(before: Sequence[Object], key: str, after: Sequence[Object]) -> int
 
 
 def _foreign(entries: Sequence[Object], known: Sequence[str], reader: str) -> tuple[int, str]:
-    keys = Counter(key for one in entries for key in one if key not in known and not key.startswith("as_"))
-    return len(keys), f"keys that say nothing to {reader} stay as they are: {_named(keys)}"
+    keys = Counter(key for one in entries for key in one if key not in (*known, "as_case", "as_eval"))
+    return len(keys), f"keys that {reader} does not use are kept: {_named(keys)}"
 
 
 def _named(counts: Counter[str]) -> str:

@@ -47,11 +47,9 @@ def to_cases(value: JsonValue, where: str) -> Converted:
         UsageError: it is no object with the list `evals`, or one of them is no eval; with every problem.
     """
     if isinstance(value, dict) and "cases" in value and "evals" not in value:
-        raise UsageError(f"{where}: holds cases already; --to skill-creator makes evals of them")
+        raise UsageError(f"{where}: is a case file already; use --to skill-creator to convert it back")
     if not isinstance(value, dict) or not isinstance(value.get("evals"), list):
-        raise UsageError(
-            f"{where}: a file of skill-creator is an object with the list 'evals', and this is {kind(value)}"
-        )
+        raise UsageError(f"{where}: a skill-creator file is an object with the list 'evals'; this is {kind(value)}")
     evals = _entries(value, "evals", where, needs=("id",), content="prompt")
     key = "assertions" if {key for one in evals for key in lines(one)} == {"assertions"} else "expectations"
     cases = [_case(one, key) for one in evals]
@@ -68,7 +66,7 @@ def to_evals(value: JsonValue, where: str, skill_name: str | None = None) -> Con
     """
     top: Object = value if isinstance(value, dict) else {"cases": value}
     if not isinstance(top.get("cases"), list):
-        raise UsageError(f"{where}: cases are a list, or an object with the list 'cases', and this is {kind(value)}")
+        raise UsageError(f"{where}: cases are a list, or an object with the list 'cases'; this is {kind(value)}")
     cases = _entries(top, "cases", where, needs=("id", "input"), content="input")
     key = "assertions" if top.get(_RUBRIC_KEY) == "assertions" else "expectations"
     evals = [_eval(one, key) for one in cases]

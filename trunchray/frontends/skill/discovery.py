@@ -25,10 +25,10 @@ def find_project(skill: Path) -> Path | None:
 def find_file(wanted: Wanted, skill: Path, project: Path | None) -> Path:
     """A skill's file: in its own `evals/`, else in its project's `evals/<skill>/`, else the only one below `evals/`.
 
-    What a project has for other skills is found by the last rule too, so say which file was taken.
+    The last rule also finds what the project has for other skills, so tell the user which file was taken.
 
     Raises:
-        UsageError: there is none, or several and nobody knows which is meant. Nothing is ever made up.
+        UsageError: there is none, or there are several by the last rule.
     """
     evals = [skill / "evals", *([project / "evals" / skill.name, project / "evals"] if project else [])]
     if found := next((folder / wanted for folder in evals[:2] if (folder / wanted).is_file()), None):
@@ -49,8 +49,8 @@ def find_file(wanted: Wanted, skill: Path, project: Path | None) -> Path:
 
 def _none(wanted: Wanted, looked: Sequence[Path]) -> str:
     places = " and ".join(excerpt(str(folder), 200) for folder in looked)
-    message = f"there is no {wanted} in {places}; write one, or name it with {_OPTIONS[wanted]}: none is made up"
+    message = f"no {wanted} in {places}; write one, or name it with {_OPTIONS[wanted]}: trunchray does not invent cases"
     foreign = next((folder / _FOREIGN for folder in looked if (folder / _FOREIGN).is_file()), None)
     if wanted == "cases.json" and foreign:
-        message += f". `trunchray skills convert {foreign}` makes cases of what skill-creator has"
+        message += f". Convert skill-creator's file first: `trunchray skills convert {foreign}`"
     return message

@@ -49,13 +49,12 @@ def read_harness(location: str) -> Harness:
     Raises:
         UsageError: the file is not there, or describes none.
     """
-    keys = read_json(location, "the harness")
+    return _harness(read_json(location, "the harness"), location)
+
+
+def _harness(keys: Any, place: str) -> Harness:
     if not isinstance(keys, dict):
-        raise UsageError(f"{location}: a harness is an object with 'command', not {kind(keys)}")
-    return _harness(keys, location)
-
-
-def _harness(keys: dict[str, Any], place: str) -> Harness:
+        raise UsageError(f"{place}: a harness is an object with 'command', not {kind(keys)}")
     try:
         return validated(Harness, keys, lambda _: place)
     except TypeError as e:  # TOML has dates, which JSON has not

@@ -27,7 +27,9 @@ def read_json(location: str, what: str) -> JsonValue:
     except UnicodeDecodeError as e:
         raise UsageError(f"{location}: is not UTF-8 text ({e.reason} at byte {e.start}); save it as UTF-8") from e
     except UnicodeEncodeError as e:
-        raise UsageError(f"{location}: holds {e.object[e.start]!r}, which is half a character; write the other") from e
+        raise UsageError(
+            f"{location}: contains {e.object[e.start]!r}, half of a surrogate pair; write the whole character"
+        ) from e
     except json.JSONDecodeError as e:
         raise UsageError(f"{location}:{e.lineno}: is not JSON: {e.msg} at column {e.colno}") from e
     except ValueError as e:

@@ -37,9 +37,11 @@ def skill_folder(location: str | Path, option: str = "--skill-path") -> Path:
     """
     folder = Path(os.path.abspath(local_path(str(location))))  # noqa: PTH100 - a link keeps the name that it has here
     if not folder.is_dir():
-        raise UsageError(f"{option} {str(location)!r}: there is no such folder; name the folder that holds {FILE}")
+        raise UsageError(f"{option} {str(location)!r}: no such folder; give the folder that contains {FILE}")
     if not (folder / FILE).is_file():
-        raise UsageError(f"{option} {str(location)!r}: holds no {FILE}, so it is no skill; name the folder that does")
+        raise UsageError(
+            f"{option} {str(location)!r}: has no {FILE}, so it is not a skill; give the folder that contains one"
+        )
     return folder
 
 
@@ -63,7 +65,7 @@ def read_skill_md(folder: Path) -> SkillMd:
         )
     for key in ("name", "description"):
         if not found.get(key, "").strip():
-            raise UsageError(f"{file}: the frontmatter gives no {key}; write `{key}: …` in it")
+            raise UsageError(f"{file}: the frontmatter has no {key}; write `{key}: …` in it")
     return SkillMd(name=found["name"].strip(), description=found["description"].strip())
 
 

@@ -43,7 +43,7 @@ def read_queries(location: str | Path) -> tuple[TriggerQuery, ...]:
         )
     queries = read_each(f"{where}: ", value, _query)
     if not queries:
-        raise UsageError(f"{where}: holds no query; write at least one object with 'query' and 'should_trigger'")
+        raise UsageError(f"{where}: has no queries; write at least one object with 'query' and 'should_trigger'")
     return tuple(queries)
 
 
