@@ -36,11 +36,11 @@ class AttemptRecords(Frozen):
 def read_records(location: str) -> AttemptRecords:
     """The records at a place: a JSON list, an object with the list `runs`, or every `timing.json` below a folder.
 
-    What an attempt left in its workspace is none of them. A `timing.json` that cannot be read is left out, and said.
-    A case that a record does not name is named by the folder that it is in.
+    Files in the workspace of an attempt (`cwd/`) do not count. A `timing.json` that cannot be read is left out, with a
+    note. A record without a case gets that of its folder.
 
     Raises:
-        UsageError: no such file or folder the place, or no record in it.
+        UsageError: there is no such place, or no record in it.
     """
     found = _of_file(location) if _is_file(location) else _of_folder(location)
     if not found.records:
@@ -87,7 +87,7 @@ def _of_folder(location: str) -> AttemptRecords:
 
 
 def _is_content(path: str, paths: set[str]) -> bool:
-    """Whether a file is of the workspace of an attempt, or of the engine, and so speaks of no attempt."""
+    """Whether a file belongs to the workspace of an attempt, or to the engine."""
     folders = path.split("/")[:-1]
     for at, name in enumerate(folders):
         around = "".join(f"{folder}/" for folder in folders[:at])

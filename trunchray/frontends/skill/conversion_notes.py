@@ -1,4 +1,4 @@
-"""What to tell of a conversion: which things stand somewhere else now, or mean nothing on the other side."""
+"""Notes on a conversion: what moved, and what the other format has no use for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from trunchray.core.excerpt import excerpt
 from trunchray.frontends.skill.eval_lines import KEYS, Object, lines, paths_of, text_of
 
 _RUN = ("id", "prompt", "expected_output", "files", "state_prefix", "timeout", *KEYS)
-"""What a run makes something of."""
+"""The keys of an eval that a run uses."""
 _CREATOR = ("id", "input", "rubric", "files")
 
 

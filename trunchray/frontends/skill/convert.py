@@ -1,8 +1,8 @@
 """Cases of skill-creator (`evals.json`) as ours (`cases.json`), and back.
 
-Both sides keep keys that they do not know, so what has no place on the other side stays under its own name. Where the
-entry that is made still does not say all that was said, the whole of it is kept beside, under `as_eval` or `as_case`.
-It is taken again on the way back, unless somebody has changed meanwhile what was made of it.
+Both formats allow unknown keys, so what has no place in the other format keeps its own key. Where the converted entry
+would still not give back the original, the original is kept in it, under `as_eval` or `as_case`. Converting back
+restores it, unless the converted entry has been edited.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from trunchray.frontends.skill.entry import Entry, kind, read_each
 from trunchray.frontends.skill.eval_lines import Object, lines, paths_of, texts
 
 EXPECTED = "output matches: "
-"""What the rubric line begins with that stands for the `expected_output` of an eval. It is the last one."""
+"""How the last line of a rubric begins if it stands for the `expected_output` of an eval."""
 
 _CASE = ("id", "input", "rubric", "state_prefix", "files")
 _EVAL = ("id", "prompt", "expected_output", "files", "expectations", "assertions", "state_prefix")
 _RUBRIC_KEY = "rubric_key"
-"""At the top of a case file: under which key its rubric lines go back, if it is not `expectations`."""
+"""At the top of a case file: the key of an eval that its rubric lines belong under, if not `expectations`."""
 
 Entries = list[Object]
 
 
 class Converted(Frozen):
-    """What was made, how many entries it has, and what is not on the other side as it was."""
+    """The converted file, how many entries it has, and notes on what has no place in it."""
 
     content: dict[str, JsonValue]
     count: int
@@ -118,7 +118,7 @@ def _eval(one: Object, key: str) -> Object:
 def _before(
     one: Object, key: str, convert: Callable[[Object], Object], bare: Callable[[Object], Object]
 ) -> Object | None:
-    """What an entry was made of, if that is kept in it and would make the same today."""
+    """The original that an entry keeps, if converting it again still gives that entry."""
     kept = one.get(key)
     return kept if isinstance(kept, dict) and _same(convert(kept), one, bare) else None
 
@@ -159,7 +159,7 @@ def _expected(rubric: Sequence[str]) -> tuple[str, Sequence[str]]:
 
 
 def _number(name: str) -> str | int:
-    """Ids are numbers in skill-creator; one that a number would not give back stays text."""
+    """Ids are numbers in skill-creator; an id such as "007", which is no number's text, stays text."""
     return int(name) if re.fullmatch(r"0|[1-9][0-9]{0,14}", name) else name
 
 
@@ -168,7 +168,7 @@ def _others(one: Object, known: Sequence[str]) -> Object:
 
 
 def _same(a: Object, b: Object, bare: Callable[[Object], Object]) -> bool:
-    """Whether two entries say the same: what is empty and what is not there do."""
+    """Whether two entries are equal, where an empty field equals a missing one."""
     return json.dumps(bare(a), sort_keys=True) == json.dumps(bare(b), sort_keys=True)
 
 
