@@ -100,9 +100,9 @@ def model_prompt(rubric: Sequence[str], shown: Shown, most: int) -> str:
 
 
 def harness_prompt(places: str, answer: str, complaint: str | None = None) -> str:
-    """What a coding tool is told, in which nothing of the attempt stands.
+    """What a coding tool is told: nothing of the attempt, but for what an earlier answer quoted of it.
 
-    `places` says where things are, `answer` names the file for the grades, and `complaint` is what was wrong with an
+    `places` says where things are, `answer` names the file for the grades, and `complaint` is what was wrong with that
     earlier answer.
     """
     parts = [RULES, places, REPLY]

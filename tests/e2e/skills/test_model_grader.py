@@ -113,10 +113,12 @@ async def test_a_changed_fixture_and_a_link_are_named(tmp_path: Path) -> None:
     (folder / "cwd" / "secret").symlink_to(tmp_path / "secret.txt")
     (folder / "cwd" / "folder").symlink_to(tmp_path)
     (folder / "cwd" / "big.csv").write_bytes(b"1," * 2**20)
+    (folder / "cwd" / "broken.txt").write_bytes(b"\xff\xfe half")
     async with asking(provider.answer) as grader:
         await grader.grade(attempt_case(), attempt_trace(folder))
     sent = provider.requests[0]["messages"][1]["content"]
     assert '"memo.md" 7 bytes (given, changed)' in sent
+    assert '"broken.txt" 7 bytes (not text)' in sent
     assert "(a link to 'brief.md')" in sent
     assert "(too large to be read)" in sent
     assert "not of this attempt" not in sent

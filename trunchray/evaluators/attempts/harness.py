@@ -15,7 +15,7 @@ from trunchray.adapters.attempt_store import STDERR, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Ending, run_command
-from trunchray.core.digest import digest, sha256
+from trunchray.core.digest import digest
 from trunchray.core.disarmed import DISARMED, disarmed
 from trunchray.core.grader_spec import HarnessGrader
 from trunchray.core.grading_prompt import REPLY, RULES, harness_prompt
@@ -23,7 +23,7 @@ from trunchray.core.rubric import MOST
 from trunchray.core.transcript import TranscriptReader
 from trunchray.errors import EvaluatorError, UsageError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, Refused, Reply
-from trunchray.evaluators.attempts.looking import not_kept
+from trunchray.evaluators.attempts.looking import fixture_state, not_kept
 from trunchray.evaluators.attempts.tree import tree_digest
 
 MATERIAL = "attempt"
@@ -124,13 +124,7 @@ def _lay_out(attempt: Attempt, folder: Path) -> None:
 
 
 def _fixtures(attempt: Attempt) -> dict[str, str]:
-    return {path: _state(attempt.folder / WORKSPACE / path, given) for path, given in attempt.fixtures.items()}
-
-
-def _state(file: Path, given: str) -> str:
-    if file.is_symlink() or not file.is_file():
-        return "missing"
-    return "unchanged" if sha256(file.read_bytes()) == given else "changed"
+    return {path: fixture_state(attempt.folder / WORKSPACE / path, given) for path, given in attempt.fixtures.items()}
 
 
 def _disarm(folder: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterator, Mapping
@@ -13,12 +14,13 @@ from pydantic import ValidationError
 from trunchray.adapters.attempt_store import TIMING, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.core.attempt import AttemptTiming
-from trunchray.core.digest import sha256
 from trunchray.core.grading_prompt import Artifact, Shown
 from trunchray.evaluators.attempts.base import Attempt
 
 READ = 2**20
 """Bytes: a larger file is listed and not read."""
+READ_IN_ALL = 2**25
+"""Bytes of all files, after which the rest is listed alone."""
 TRANSCRIPT_READ = 2**26
 """Bytes of a transcript, from its beginning."""
 
@@ -31,13 +33,12 @@ def shown(attempt: Attempt) -> Shown:
     Raises:
         OSError: it cannot be read.
     """
-    found = sorted(_artifacts(attempt.folder / WORKSPACE, attempt.fixtures), key=itemgetter(0, 1))
     missing = [Artifact(path, None, f"not kept: {why}") for path, why in not_kept(attempt.folder).items()]
     return Shown(
         request=_text(attempt.folder / "prompt.txt") or "",
         message=attempt.message,
         transcript=_text(attempt.folder / TRANSCRIPT),
-        artifacts=[*missing, *(artifact for *_, artifact in found)],
+        artifacts=[*missing, *_artifacts(attempt.folder / WORKSPACE, attempt.fixtures)],
     )
 
 
@@ -56,31 +57,51 @@ def not_kept(folder: Path) -> dict[str, str]:
     return dict.fromkeys(large, "it is too large") | {path: why for path, _, why in rest}
 
 
-def _artifacts(workspace: Path, fixtures: Mapping[str, str]) -> Iterator[tuple[int, str, Artifact]]:
-    """Each file with its rank and its path, by which they are sorted."""
+def fixture_state(file: Path, given: str) -> str:
+    """What became of a file with this SHA-256: it is unchanged, changed or missing.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if file.is_symlink() or not file.is_file():
+        return "missing"
+    with file.open("rb") as opened:
+        return "unchanged" if hashlib.file_digest(opened, "sha256").hexdigest() == given else "changed"
+
+
+def _artifacts(workspace: Path, fixtures: Mapping[str, str]) -> Iterator[Artifact]:
+    left = READ_IN_ALL
+    for _, path, file in sorted(_files(workspace, fixtures), key=itemgetter(0, 1)):
+        artifact = _artifact(file, path, fixtures.get(path), left)
+        left -= artifact.size or 0 if artifact.text is not None else 0
+        yield artifact
+
+
+def _files(workspace: Path, fixtures: Mapping[str, str]) -> Iterator[tuple[int, str, Path]]:
+    """Each file, or link, with its rank and its path, by which they are sorted."""
     for folder, folders, files in os.walk(workspace):
         links = [name for name in folders if Path(folder, name).is_symlink()]
         for name in (*links, *files):
             file = Path(folder, name)
             parts = file.relative_to(workspace).parts
-            artifact = _artifact(file, well_formed("/".join(parts)), fixtures)
+            path = well_formed("/".join(parts))
             hidden = any(part.startswith(".") for part in parts[:-1])
-            yield 2 if hidden else 1 if artifact.path in fixtures else 0, artifact.path, artifact
+            yield 2 if hidden else 1 if path in fixtures else 0, path, file
 
 
-def _artifact(file: Path, path: str, fixtures: Mapping[str, str]) -> Artifact:
+def _artifact(file: Path, path: str, given: str | None, most: int) -> Artifact:
+    """`given` is the SHA-256 of a fixture, and None for any other file; `most` is how many bytes may be read."""
     found = file.lstat()
     if stat.S_ISLNK(found.st_mode):
         return Artifact(path, found.st_size, f"a link to {well_formed(str(file.readlink()))!r}")
     if not stat.S_ISREG(found.st_mode):
         return Artifact(path, found.st_size, "not a file")
-    if found.st_size > READ:
-        return Artifact(path, found.st_size, "too large to be read")
-    content = file.read_bytes()
-    text = _decoded(content)
-    notes = ["not text"] if text is None else []
-    if path in fixtures:
-        notes.append("given, unchanged" if sha256(content) == fixtures[path] else "given, changed")
+    notes = [] if given is None else [f"given, {fixture_state(file, given)}"]
+    if found.st_size > min(READ, most):
+        return Artifact(path, found.st_size, "; ".join([*notes, "too large to be read"]))
+    text = _decoded(file.read_bytes())
+    if text is None:
+        notes.append("not text")
     return Artifact(path, found.st_size, "; ".join(notes), text)
 
 
