@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,22 +17,14 @@ from typing import Any
 from pydantic_core import to_json
 
 from trunchray.adapters import parts
-from trunchray.adapters.calling import let_go
-from trunchray.adapters.models.base import ToolDefinition
-from trunchray.adapters.models.cache import ReplyCache
-from trunchray.adapters.models.connect import build_client, load_clients
-from trunchray.adapters.models.observed import ObservedClient
+from trunchray.adapters.models.connect import load_clients
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
-from trunchray.adapters.sandbox.evaluators import EvaluatorSandbox, SandboxModule
 from trunchray.adapters.sandbox.launcher import Requirement, require, sandbox_level
-from trunchray.adapters.sandbox.tools import ToolModule
 from trunchray.adapters.telemetry.connect import connect
-from trunchray.agents.admitted import Admitted
-from trunchray.agents.base import Agent, build_agent
-from trunchray.agents.toolbox import Tool, Toolbox
+from trunchray.agents.base import Agent
 from trunchray.agents.unasked import Unasked
-from trunchray.core.agent import AgentSpec, ModelAgent, PythonAgent
+from trunchray.core.agent import AgentSpec, ModelAgent
 from trunchray.core.budget import nanodollars
 from trunchray.core.digest import sha256
 from trunchray.core.plan import Plan, Shard, keys_digest, make_plan
@@ -43,12 +34,12 @@ from trunchray.core.telemetry import Fact, Observe, Span
 from trunchray.core.trial import Asked, Result, Trial
 from trunchray.engine.admission import Admissions, AgentAdmission, Exchange
 from trunchray.engine.answers import StoredAnswers
-from trunchray.engine.program import Program, required, unpacked
+from trunchray.engine.cast import Cast
+from trunchray.engine.program import Program, unpacked
 from trunchray.engine.semaphore import ResizableSemaphore
 from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
-from trunchray.engine.trial import AnyGrader, Generation, TrialRunner
+from trunchray.engine.trial import Generation, TrialRunner
 from trunchray.errors import StoreError, UsageError
-from trunchray.evaluators.grade import Grader
 
 YOUNG_OBJECTS = 100_000
 """How many new objects set off Python's search for garbage while a worker is open, in place of 700.
@@ -126,8 +117,8 @@ class _Stored:
 class _Desk:
     """What all trials of one agent share. `places` bounds how many are in memory at a time.
 
-    A model's trials need a place only to be asked, so that no slow evaluator keeps the model waiting. Trials of a
-    Python task, whose checks are part of what is under way, have it for the `whole` of it.
+    A model's trials need a place only to be asked, so that no slow evaluator keeps the model waiting. Other trials,
+    whose checks are part of what is under way, have it for the `whole` of it.
     """
 
     agent: Agent
@@ -157,7 +148,6 @@ class Worker:
             )
         self._source = StoredAnswers(spec.regrades.run) if spec.regrades else None
         self._asks = self._source is None and place.config.aim != "regrade"
-        self._program = unpacked(place.config.program)
         if self._asks:
             load_clients(spec.agents)
         self._folder, self._place = folder, place
@@ -165,15 +155,17 @@ class Worker:
         self._cases: CaseTable = release.cases()
         self._plan: Plan = make_plan(spec, self._cases.index)
         self._shards = {shard.id: shard for shard in self._plan.shards}
-        self._sandbox = EvaluatorSandbox(slots=place.slots)
-        self._grader: AnyGrader = Grader(_modules(release), self._sandbox)
-        if program := self._program:
-            from trunchray.evaluators.python.grader import PythonGrader  # noqa: PLC0415 - workers start all the time
-
-            self._grader = PythonGrader(program.scorers, program.judge, timeout=program.timeout)
         self._telemetry = connect(place.config.observe, run=spec.run_id, worker=place.name, on_ray=place.on_ray)
-        self._toolbox = Toolbox(_tools(release), telemetry=self._telemetry)
-        self._cache = ReplyCache.at(place.config.cache) if place.config.cache else None
+        self._cast = Cast(
+            folder,
+            release,
+            spec,
+            program=unpacked(place.config.program),
+            cache=place.config.cache,
+            telemetry=self._telemetry,
+            watched=place.config.observe.anything,
+            slots=place.slots,
+        )
         self._desks: dict[str, _Desk] = {}
         self._admissions = Admissions(exchange)
         versions = {name: version(name) for name in ("trunchray", "deno")}
@@ -229,7 +221,7 @@ class Worker:
             missing=missing,
             undone=work.undone,
             damaged=tuple(stored.damaged),
-            warnings=(*stored.warnings, *(self._cache.warnings if self._cache else ())),
+            warnings=(*stored.warnings, *self._cast.warnings),
         )
 
     def progress(self) -> dict[str, InHand]:
@@ -247,8 +239,8 @@ class Worker:
             UsageError: a key is missing, say.
         """
         for spec in self._plan.spec.agents:
-            if self._asks and spec.name in agents and isinstance(spec, ModelAgent) and spec.mock is None:
-                build_client(spec, environ=os.environ)
+            if self._asks and spec.name in agents:
+                self._cast.check(spec)
 
     def renumber(self, index: int, count: int) -> None:
         """It is now the `index`-th (from 0) of `count` workers."""
@@ -275,11 +267,7 @@ class Worker:
         await self._admissions.close()
         for desk in self._desks.values():
             await desk.agent.close()
-        if self._program and self._program.judge:
-            await let_go(self._program.judge.close)
-        if self._cache:
-            self._cache.close()
-        await self._sandbox.close()
+        await self._cast.close()
         await asyncio.to_thread(self._telemetry.close)
 
     async def _one(self, trial: Trial, desk: _Desk, shelf: Shelf, work: _InWork) -> None:
@@ -346,27 +334,16 @@ class Worker:
     def _desk(self, spec: AgentSpec) -> _Desk:
         if spec.name not in self._desks:
             admission = self._admissions.of(spec)
-            agent = self._agent(spec, admission) if self._asks else Unasked()
+            agent = self._cast.agent(spec, admission) if self._asks else Unasked()
             self._desks[spec.name] = _Desk(
                 agent,
-                TrialRunner(agent, spec.digest, self._grader, self._place.name, telemetry=self._telemetry),
+                TrialRunner(agent, spec.digest, self._cast.grader, self._place.name, telemetry=self._telemetry),
                 admission,
                 spec.pacing.max_in_flight,
                 ResizableSemaphore(self._place.part_of(spec.pacing.max_in_flight)),
-                whole=isinstance(spec, PythonAgent),
+                whole=not isinstance(spec, ModelAgent),
             )
         return self._desks[spec.name]
-
-    def _agent(self, spec: AgentSpec, admission: AgentAdmission) -> Agent:
-        if isinstance(spec, PythonAgent):
-            from trunchray.agents.python.agent import PythonTaskAgent  # noqa: PLC0415 - as above
-
-            return Admitted(PythonTaskAgent(required(self._program, spec).task, timeout=spec.timeout), admission)
-        replay = self._folder.input(spec.mock.replay) if spec.mock and spec.mock.replay else None
-        client = build_client(spec, environ=os.environ, replay=replay)
-        if self._place.config.observe.anything:
-            client = ObservedClient(client, spec, self._telemetry)
-        return build_agent(spec, client, self._toolbox, admission=admission, cache=self._cache)
 
     def _look_up(self, shard: Shard, attempt: int) -> _Stored:
         """What there is of a shard, and what is to be done; of the answers only what is needed for that."""
@@ -457,21 +434,3 @@ def _mark(result: Result) -> Mark:
     trace, failure = result.trace, result.failure
     tokens, cost = (trace.spent_tokens, nanodollars(trace.cost_usd)) if trace and not result.reused else (0, 0)
     return Mark(result.outcome, tokens, bool(failure and failure.retryable), cost, result.gradable)
-
-
-def _tools(release: StoredRelease) -> Mapping[str, Tool]:
-    codes = {sha: release.module(sha) for sha in {entry.module for entry in release.release.tools}}
-    return {
-        entry.name: Tool(
-            ToolDefinition(entry.name, entry.description, entry.input_schema),
-            ToolModule(entry.module, codes[entry.module]),
-        )
-        for entry in release.release.tools
-    }
-
-
-def _modules(release: StoredRelease) -> Mapping[str, SandboxModule]:
-    return {
-        key: SandboxModule(key=key, code=release.module(sha), export=export)
-        for key, (sha, export) in release.evaluators.items()
-    }
