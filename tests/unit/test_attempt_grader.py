@@ -222,10 +222,17 @@ async def test_an_answer_of_no_attempt(tmp_path: Path) -> None:
     for trace in (Trace(output="hi"), Trace(output="hi", steps=(Step("observed", "answer", output={"status": "ok"}),))):
         with pytest.raises(EvaluatorError, match="names no attempt"):
             await AttemptGrader(Recorder("")).grade(attempt_case(), trace)
-    gone = await failed(
-        Recorder(said(True, True), look=lambda each: (each.folder / "cwd" / "brief.md").read_text()), tmp_path / "no"
-    )
-    assert gone.type == "grading_error"
+
+
+async def test_a_folder_that_is_gone(tmp_path: Path) -> None:
+    """What is not there is not graded as if it were empty, and nothing is made in its place."""
+    recorder = Recorder(said(False, False))
+    error = await failed(recorder, tmp_path / "gone")
+    assert (error.type, "holds no attempt that has ended" in str(error)) == ("grading_error", True)
+    assert not list(tmp_path.iterdir())
+    (attempt_folder(tmp_path / "begun") / "timing.json").unlink()
+    assert "holds no attempt" in str(await failed(recorder, tmp_path / "begun"))
+    assert recorder.asked == []
 
 
 async def test_grades_are_asked_for_once(tmp_path: Path) -> None:

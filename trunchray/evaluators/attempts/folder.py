@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from trunchray.core.rubric import Grading
 
 GRADING = "grading.json"
 ERROR = "grading-error.json"
+_DOWNLOADS = 8
+"""Files on their way at a time."""
 _LOOKED_AT = ("prompt.txt", TRANSCRIPT, STDERR, TIMING)
 
 
@@ -35,6 +38,10 @@ class AttemptFolder:
     def workspace(self) -> Path | None:
         """The attempt's own workspace, when it is on this machine."""
         return self._store.folder / WORKSPACE if self._store.folder else None
+
+    def is_complete(self) -> bool:
+        """Whether there is an attempt that has ended."""
+        return self._store.exists(TIMING)
 
     @contextmanager
     def copied(self) -> Generator[Path]:
@@ -73,9 +80,13 @@ class AttemptFolder:
         self._store.write(ERROR, _written({"status": "grading_error", "reason": reason}))
 
     def _fetch(self, folder: Path) -> None:
-        for path in self._store.find():
-            if path in _LOOKED_AT or (path.startswith(f"{WORKSPACE}/") and ".." not in path.split("/")):
-                self._store.fetch(path, folder / path)
+        paths = [path for path in self._store.find() if path in _LOOKED_AT or _in_workspace(path)]
+        with ThreadPoolExecutor(_DOWNLOADS) as threads:
+            tuple(threads.map(self._store.fetch, paths, [folder / path for path in paths]))
+
+
+def _in_workspace(path: str) -> bool:
+    return path.startswith(f"{WORKSPACE}/") and ".." not in path.split("/")
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from trunchray.adapters.calling import in_thread
+from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.rubric import Graded, Grading, read_grades
 from trunchray.errors import EvaluatorError, TrunchrayError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, GraderBackend, Refused
@@ -44,8 +45,11 @@ async def grading(backend: GraderBackend, asked: Asked) -> Grading:
     """
     try:
         folder: AttemptFolder = await in_thread(partial(AttemptFolder, asked.folder))
+        complete: bool = await in_thread(folder.is_complete)
     except TrunchrayError as e:
         raise _failed(_reason(e)) from e
+    if not complete:
+        raise _failed(f"{asked.folder} holds no attempt that has ended; was it moved?")
     try:
         return await _grading(backend, asked, folder)
     except Exception as e:
@@ -67,15 +71,16 @@ async def _grading(backend: GraderBackend, asked: Asked, folder: AttemptFolder) 
 
 async def _unchanged(backend: GraderBackend, asked: Asked, folder: AttemptFolder) -> Graded:
     """The grades of a grader that only looked."""
-    with ExitStack() as stack:
-        copy: Path = await in_thread(lambda: stack.enter_context(folder.copied()))
-        try:
-            before = await in_thread(partial(_digests, folder, copy))
-            graded = await _ask(backend, Attempt(asked.rubric, copy, asked.message, asked.fixtures))
-            if await in_thread(partial(_digests, folder, copy)) != before:
-                raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
-        finally:
-            await in_thread(stack.close)
+    stack = ExitStack()
+    try:
+        # To its end, so that there is nothing of it that nobody knows of.
+        copy: Path = await uninterrupted(in_thread(lambda: stack.enter_context(folder.copied())))
+        before = await in_thread(partial(_digests, folder, copy))
+        graded = await _ask(backend, Attempt(asked.rubric, copy, asked.message, asked.fixtures))
+        if await in_thread(partial(_digests, folder, copy)) != before:
+            raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
+    finally:
+        await uninterrupted(in_thread(stack.close))
     return graded
 
 
