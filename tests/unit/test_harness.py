@@ -87,6 +87,7 @@ def test_a_credential_is_refused_without_being_shown(name: str, value: str):
         ("MAX_OUTPUT_TOKENS", "32000"),
         ("DISABLE_AUTH", "1"),
         ("GIT_AUTHOR_NAME", "Somebody"),
+        ("OPENAI_API_KEY", "EMPTY"),
         ("ANTHROPIC_MODEL", "claude-sonnet-4-5"),
     ],
 )

@@ -10,7 +10,10 @@ _SECRET_VALUE = re.compile(
     r"|AIza[\w-]{30,}|hf_[A-Za-z0-9]{20,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN .*|Bearer \S+|\w[\w+.-]*://[^/\s@]*:[^/\s@]+@.*",
     re.DOTALL,
 )
-_HARMLESS = re.compile(r"\d*|true|false|yes|no|on|off", re.IGNORECASE)
+_HARMLESS = re.compile(
+    r"\d*|true|false|yes|no|on|off|none|dummy|empty|unused|not-needed|local|ollama|lm-studio", re.IGNORECASE
+)
+"""The latter are what servers on one's own machine are given, which ask for a key and do not look at it."""
 
 
 def names_secret(name: str) -> bool:

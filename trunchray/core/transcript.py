@@ -24,9 +24,9 @@ LONGEST_LINE = 16 << 20
 """Bytes; what is longer is no event to us."""
 MESSAGE_KEPT = 100_000
 """Characters of the final message."""
-VALUE_KEPT = 4_000
+VALUE_KEPT = 2_000
 """Characters of what a tool was given, and of what it answered; the transcript has all of it."""
-CALLS_KEPT = 1_000
+CALLS_KEPT = 300
 """Tool calls that are kept one by one; all are counted."""
 
 
