@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from pathlib import PurePosixPath
 
 
 def inside(path: str) -> str:
@@ -20,6 +20,6 @@ def inside(path: str) -> str:
         raise ValueError(f"{path!r} is a path of Windows; write it with forward slashes, relative to its folder")
     if path.startswith(("/", "~")):
         raise ValueError(f"{path!r} is not relative; write it relative to its folder")
-    if ".." in PurePosixPath(path).parts:
+    if ".." in path.split("/"):
         raise ValueError(f"{path!r} leads out of its folder; write it without '..'")
-    return str(PurePosixPath(path))
+    return posixpath.normpath(path)
