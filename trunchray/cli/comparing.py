@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.options import Json, RunUri
+from trunchray.cli.options import Json, RunUri, other_run_at
 from trunchray.cli.output import Output, write_file
 from trunchray.errors import UsageError
 
@@ -25,13 +25,18 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     first: RunUri,
-    second: Annotated[str | None, typer.Argument(metavar="[RUN2]", help="The run to set against it.")] = None,
+    second: Annotated[
+        str | None, typer.Argument(metavar="[RUN2]", help="The run to set against it.", callback=other_run_at)
+    ] = None,
     models: Annotated[
         tuple[str, str] | None,
         typer.Option("--models", metavar="X Y", help="Two models of the run, or one of each of two runs."),
     ] = None,
     baseline: Annotated[
-        str | None, typer.Option("--baseline", metavar="RUN", help="Set RUN against this one, model by model.")
+        str | None,
+        typer.Option(
+            "--baseline", metavar="RUN", help="Set RUN against this one, model by model.", callback=other_run_at
+        ),
     ] = None,
     markdown: Markdown = None,
     json: Json = False,
@@ -76,7 +81,8 @@ def gate(
         ),
     ],
     against: Annotated[
-        str | None, typer.Option("--compare", metavar="RUN", help="The run that drops are counted from.")
+        str | None,
+        typer.Option("--compare", metavar="RUN", help="The run that drops are counted from.", callback=other_run_at),
     ] = None,
     aa: Annotated[
         bool, typer.Option("--aa", help="Say how often the limits fail a model that is compared with itself.")

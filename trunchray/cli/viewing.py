@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from trunchray.cli.options import Json, Port
+from trunchray.cli.options import Json, Port, runs_at
 from trunchray.cli.output import Output
 from trunchray.cli.serving import interrupted
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def view(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.")],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.", callback=runs_at)],
     case: Annotated[str | None, typer.Option("--case", metavar="ID", help="Open the page of this case.")] = None,
     private: Annotated[
         bool, typer.Option("--show-private", help="Also show checks, expected answers, data and what evaluators said.")

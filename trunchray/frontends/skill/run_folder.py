@@ -16,11 +16,25 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from trunchray.adapters.store import Store
-from trunchray.errors import UsageError
+from trunchray.errors import TrunchrayError, UsageError
 
 QUESTION = "question"
 """The key of `run.json` that tells what a run asks: 64 hex digits."""
+ENGINE = ".trunchray"
+"""The folder of the engine's run in a run folder."""
 _MOST = 999
+
+
+def engine_run(folder: str) -> str:
+    """The engine's run in the folder of a skill eval; any other folder is a run itself, or none.
+
+    Where the store cannot be asked, whoever reads the run will say so.
+    """
+    inner = f"{folder.rstrip('/')}/{ENGINE}"
+    try:
+        return inner if Store(inner).exists("run.json") else folder
+    except TrunchrayError:
+        return folder
 
 
 def as_file(content: JsonValue) -> bytes:

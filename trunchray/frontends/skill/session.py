@@ -22,10 +22,8 @@ from trunchray.engine.launch import Launch, launch
 from trunchray.engine.run import Observer
 from trunchray.errors import Interrupted
 from trunchray.frontends.case_release import store_cases
-from trunchray.frontends.skill.run_folder import QUESTION, begin, unfinished
+from trunchray.frontends.skill.run_folder import ENGINE, QUESTION, begin, unfinished
 
-ENGINE = ".trunchray"
-"""The folder of the engine's run in a run folder."""
 SEMANTICS = {"completed": "completed/1", "rubric": "rubric/1", "triggered": "triggered/1"}
 """The rules by which the checks of such a release are read."""
 SHARDS = 64
