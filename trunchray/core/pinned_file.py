@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
-from pathlib import PurePosixPath
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 
@@ -25,7 +25,7 @@ class PinnedFile(NamedTuple):
 
     @property
     def name(self) -> str:
-        return PurePosixPath(self.path).name
+        return posixpath.basename(self.path)
 
     @property
     def location(self) -> str:
