@@ -38,6 +38,8 @@ HarnessFile = Annotated[
 ]
 Workers = Annotated[int, typer.Option(metavar="N", min=1, help="Attempts under way at a time.")]
 Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.001, help="What one attempt may take.")]
+GRADES = 16_384
+"""Tokens that a grader may write: a sentence for each line of a rubric, and what it thinks before that."""
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing while it runs.")]
 
 
@@ -223,7 +225,7 @@ def _grading(model: str | None, harness: str | None, timeout: float) -> GraderSp
             raise UsageError(f"--grader {model!r}: lists {len(models)} models, and one grades")
     else:
         models = (model_from_id(model.removeprefix("litellm:")),)
-    (agent,) = build_agents(models, {}, limits=SomeLimits(), release_limits=Limits())
+    (agent,) = build_agents(models, {}, limits=SomeLimits(), release_limits=Limits(max_output_tokens=GRADES))
     return ModelGrader(model=agent)
 
 
