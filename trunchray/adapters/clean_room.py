@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -11,8 +10,10 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from trunchray.adapters.calling import in_thread
 from trunchray.adapters.scratch import scratch
 from trunchray.adapters.tree import TreeError, copy_file, followed, unpack
 from trunchray.adapters.uninterrupted import uninterrupted
@@ -135,7 +136,7 @@ async def clean_room(place: Path | None = None) -> AsyncGenerator[CleanRoom]:
         try:
             yield room
         finally:
-            await uninterrupted(asyncio.to_thread(remove, room.folder))
+            await uninterrupted(in_thread(partial(remove, room.folder)))
 
 
 def remove(folder: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from trunchray.adapters import harness_supervisor
+from trunchray.adapters.calling import in_thread
 from trunchray.adapters.capped_file import CappedFile
 from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.excerpt import excerpt
@@ -155,7 +156,7 @@ class _Run:
         """End whatever is not over."""
         os.close(self._channel)
         try:
-            await uninterrupted(asyncio.to_thread(self._process.wait))
+            await uninterrupted(in_thread(self._process.wait))
         finally:
             for pipe in (*self._printed, self._answer):
                 pipe.close()

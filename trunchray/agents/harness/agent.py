@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from trunchray.adapters.attempt_store import STDERR, TRANSCRIPT, AttemptStore
+from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Caps, Ending, run_command
 from trunchray.adapters.models.json_text import well_formed
@@ -102,11 +103,11 @@ class HarnessTool:
         path = self._staging.folder(self._spec.name, case_id, attempt)
         try:
             folder = AttemptStore(f"{self._staging.root}/{path}")
-            timing = await asyncio.to_thread(folder.timing)
+            timing = await in_thread(folder.timing)
             if timing is None:
                 timing, transcript = await self._attempt(folder, staged, case.prompt)
             else:
-                transcript = await asyncio.to_thread(_read_again, folder)
+                transcript = await in_thread(partial(_read_again, folder))
         except (StoreError, UsageError, OSError) as e:
             raise HarnessError(f"{path}: {e}", type="exception", retryable=True) from e
         trace = _trace(timing, transcript, folder.uri)
@@ -120,20 +121,20 @@ class HarnessTool:
         """There is nothing to give back."""
 
     async def _attempt(self, folder: AttemptStore, staged: StagedCase, prompt: str) -> tuple[AttemptTiming, Transcript]:
-        await asyncio.to_thread(folder.begin, staged.case, prompt)
+        await in_thread(partial(folder.begin, staged.case, prompt))
         async with clean_room(self._here.rooms) as room:
             outcome = await self._outcome(room, staged, prompt)
-            kept = await asyncio.to_thread(
-                folder.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace
+            kept = await in_thread(
+                partial(folder.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace)
             )
         timing = self._timing(staged, outcome, kept)
-        return await asyncio.to_thread(folder.finish, timing), outcome.transcript
+        return await in_thread(partial(folder.finish, timing)), outcome.transcript
 
     async def _outcome(self, room: CleanRoom, staged: StagedCase, prompt: str) -> _Outcome:
         skill = SyntheticSkill.of(self._spec.trigger, self._here.digits()) if self._spec.trigger else None
         reader = TranscriptReader(Canary(skill.token) if skill else None)
         try:
-            warnings = await asyncio.to_thread(self._stage, room, staged, skill)
+            warnings = await in_thread(partial(self._stage, room, staged, skill))
             if self._spec.harness is None:
                 return _Outcome("skipped", reader.end(), return_code=None, reason="no harness is recorded")
             ending = await self._run(room, staged, prompt, reader, warnings)
@@ -143,7 +144,7 @@ class HarnessTool:
             raise
         except Exception as e:
             return _Outcome("exception", reader.end(), reason=f"{type(e).__name__}: {e}")
-        return await asyncio.to_thread(_ended, ending, reader.end(), room.folder / STDERR)
+        return await in_thread(partial(_ended, ending, reader.end(), room.folder / STDERR))
 
     def _stage(self, room: CleanRoom, staged: StagedCase, skill: SyntheticSkill | None) -> list[str]:
         """Fill the room; what is missing in its home, for people."""
