@@ -71,9 +71,11 @@ class TranscriptReader:
         self._end = (self._end + chunk)[-MESSAGE_KEPT:]
         first, *rest = chunk.split(b"\n")
         self._add(first)
-        for piece in rest:
+        if rest:
             self._close_line()
-            self._add(piece)
+            for line in rest[:-1]:
+                self._read(line)
+            self._add(rest[-1])
 
     def end(self) -> Transcript:
         """All there was; nothing is fed afterwards."""
@@ -101,9 +103,13 @@ class TranscriptReader:
     def _close_line(self) -> None:
         line, self._skipping = bytes(self._line), False
         self._line.clear()
-        for event in _events(line):
-            for fact in facts(event):
-                self._take(fact)
+        self._read(line)
+
+    def _read(self, line: bytes) -> None:
+        if b"{" in line:  # there are tools that print a great many lines
+            for event in _events(line):
+                for fact in facts(event):
+                    self._take(fact)
 
     def _take(self, fact: Fact) -> None:
         match fact:

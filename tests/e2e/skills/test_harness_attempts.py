@@ -224,17 +224,19 @@ async def test_timing_is_written_last(bench: Bench, monkeypatch: pytest.MonkeyPa
 
 
 async def test_somebody_elses_timing_counts_when_it_was_first(bench: Bench):
-    """Two workers that run the same attempt, as one was taken for dead, agree on one of them."""
+    """Two workers that run the same attempt, as one was taken for dead, agree on one; the other changes nothing."""
     other = steps({"pid": str(bench.folder / "begun")}, {"await": str(bench.folder / "go")}, {"say": "slow"})
     slow = asyncio.create_task(bench.run(other))
     await until((bench.folder / "begun").exists)
-    Store(f"{bench.root}/skill/create-1").write(
-        "timing.json",
-        json.dumps({"case_id": "create-1", "config": "skill", "status": "ok", "captured_at": "then"}).encode(),
-    )
+    store = Store(f"{bench.root}/skill/create-1")
+    timing = {"case_id": "create-1", "config": "skill", "status": "ok", "captured_at": "then", "elapsed_s": 7.0}
+    store.write("transcript.jsonl", b"quick")
+    store.write("timing.json", json.dumps(timing).encode())
+    before = store.read_many(store.find())
     (bench.folder / "go").touch()
-    await slow
-    assert bench.timing()["captured_at"] == "then"
+    trace = await slow
+    assert (trace.output, trace.model_seconds) == ("quick", 7.0)
+    assert store.read_many(store.find()) == before
 
 
 async def test_runs_have_folders_of_their_own(bench: Bench):

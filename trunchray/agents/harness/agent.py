@@ -124,6 +124,8 @@ class HarnessTool:
         await in_thread(partial(folder.begin, staged.case, prompt))
         async with clean_room(self._here.rooms) as room:
             outcome = await self._outcome(room, staged, prompt)
+            if other := await in_thread(folder.timing):  # we were taken for dead, and somebody else was quicker
+                return other, await in_thread(partial(_read_again, folder))
             kept = await in_thread(
                 partial(folder.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace)
             )

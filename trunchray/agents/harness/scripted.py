@@ -7,6 +7,9 @@ workspace, and loads the first whose description shares two words with the promp
 `evals/scripted.json`: `{"replies": [{"when": <regular expression>, "do": [<step>, …]}, …]}`, where the first reply
 whose expression is found in the prompt counts. A prompt that is itself such a list of steps, as JSON, is done at once.
 
+As a grader it looks for words: a line of a rubric such as "`NOTES.md` names `2.1` and has no `TODO`" is met when that
+file of the attempt has the texts behind it, and has none of those that follow the word "no".
+
 A step is an object; its first name says what it does:
 
     {"say": text}                    a message                  {"stream": [text, …]}    one in pieces
@@ -37,6 +40,8 @@ from typing import Any
 _SHARED = 2
 """Words that a description must share with a prompt; of four letters and more, told apart by their first five."""
 _EXACT_TOKEN = re.compile(r"exact token `([^`]+)`")
+_RUBRIC = Path("attempt", "rubric.json")
+"""What graders are given."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -55,6 +60,12 @@ def main(arguments: list[str] | None = None) -> int:
 def _steps(prompt: str, player: _Player, skills: Path) -> list[dict[str, Any]]:
     if prompt.lstrip().startswith("["):
         return json.loads(prompt)
+    if _RUBRIC.is_file():
+        grades = [_grade(line) for line in json.loads(_RUBRIC.read_text(encoding="utf-8"))]
+        return [
+            {"write": "grading.json", "text": json.dumps({"expectations": grades})},
+            {"say": "grading.json has it."},
+        ]
     loaded = next((path for path in _skills(str(skills)) if _fits(path.read_text(encoding="utf-8"), prompt)), None)
     if loaded is None:
         return [{"say": "There is no script for this."}]
@@ -67,6 +78,22 @@ def _steps(prompt: str, player: _Player, skills: Path) -> list[dict[str, Any]]:
         replies = json.loads(script.read_text(encoding="utf-8"))["replies"]
         steps += next((reply["do"] for reply in replies if re.search(reply["when"], prompt)), [])
     return steps or [{"say": f"I follow {loaded.parent.name}, and there is no script for this."}]
+
+
+def _grade(line: str) -> dict[str, Any]:
+    """One line of a rubric: the first text in backquotes is a file, and the others have to be in it, or not."""
+    (_, name), *texts = re.findall(r"(\bno )?`([^`]+)`", line) or [("", "")]
+    file = next((path for path in (Path("attempt", "workspace", name), Path("attempt", name)) if path.is_file()), None)
+    if file is None or not texts:
+        return {
+            "text": line,
+            "passed": False,
+            "evidence": "This names no file that there is, or no text in backquotes.",
+        }
+    content = file.read_text(encoding="utf-8", errors="replace")
+    found = [(text in content, bool(none), text) for none, text in texts]
+    seen = "; ".join(f"{name} {'has' if there else 'has no'} {text!r}" for there, _, text in found)
+    return {"text": line, "passed": all(there != none for there, none, _ in found), "evidence": seen}
 
 
 def _skills(folder: str) -> list[Path]:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from trunchray.core.agent import TriggerSkill
 
+_ROOM = 64 - len("-trig-01234567")
+
 
 @dataclass(frozen=True, slots=True)
 class SyntheticSkill:
@@ -21,12 +23,12 @@ class SyntheticSkill:
     def of(cls, skill: TriggerSkill, digits: str) -> SyntheticSkill:
         """For one attempt; `digits` are eight hex digits of its own.
 
-        They are in its name as well, but the whole token is not: a tool that lists its skills does not show it.
+        They are in its name as well, but the whole token is not: a tool that lists its skills does not show it. Names
+        have 64 characters at most, for many tools, so that of a skill with a long name is cut.
         """
-        name = f"{re.sub('[^A-Za-z0-9._-]+', '_', skill.name).strip('.') or 'unnamed'}-trig-{digits}"
-        token = f"TRIGGER-LOADED-{digits}"
-        lines = skill.description.splitlines() or [""]
-        described = "\n".join(f"  {line}".rstrip() for line in lines)
+        safe = re.sub("[^A-Za-z0-9._-]+", "_", skill.name)[:_ROOM].strip(".") or "unnamed"
+        name, token = f"{safe}-trig-{digits}", f"TRIGGER-LOADED-{digits}"
+        described = "\n".join(f"  {line}".rstrip() for line in skill.description.strip().splitlines())
         text = (
             f"---\nname: {name}\ndescription: |\n{described}\n---\n\n# {skill.name}\n\n"
             f"This skill handles: {skill.description}\n\n"

@@ -1,0 +1,56 @@
+"""The skill that is there to see whether a tool loads it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from trunchray.agents.harness.skill_text import SyntheticSkill
+from trunchray.core.agent import TriggerSkill
+from trunchray.frontends.skill.skill_md import read_skill_md
+
+DIGITS = "0badcafe"
+
+
+def made(name: str = "briefs", description: str = "Writes briefs.") -> SyntheticSkill:
+    return SyntheticSkill.of(TriggerSkill(name=name, description=description), DIGITS)
+
+
+@pytest.mark.parametrize(
+    "description",
+    [
+        "Writes briefs.",
+        "a: b # c",
+        "--- no end",
+        "'quoted' \"twice\"",
+        "  indented",
+        "多言語 ✓",
+        "- a list",
+        "%x",
+        "{y}",
+    ],
+)
+def test_a_tool_reads_the_real_description(description: str, tmp_path: Path):
+    """Whatever is in it, under a name that belongs to this attempt."""
+    folder = tmp_path / "x"
+    folder.mkdir()
+    (folder / "SKILL.md").write_text(made(description=description).text, encoding="utf-8")
+    found = read_skill_md(folder)
+    assert (found.name, found.description) == (f"briefs-trig-{DIGITS}", description.strip())
+
+
+def test_the_whole_token_is_in_the_body_alone():
+    """The digits are in the name, which listings show; the token is not."""
+    skill = made()
+    assert skill.token == f"TRIGGER-LOADED-{DIGITS}"
+    assert skill.token not in skill.text.split("---")[1]
+    assert f"Begin your reply with the exact token `{skill.token}`, then continue." in skill.text
+
+
+@pytest.mark.parametrize(
+    ("name", "folder"), [("../up", "_up"), ("a/b c", "a_b_c"), ("..", "unnamed"), ("x" * 80, "x" * 50)]
+)
+def test_its_name_is_one_folder(name: str, folder: str):
+    """Whatever the skill is called; with room for the digits in the 64 characters that tools allow."""
+    assert made(name=name).name == f"{folder}-trig-{DIGITS}"
