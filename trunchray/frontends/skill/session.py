@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from threading import Event
 from typing import Literal
 
@@ -108,7 +108,7 @@ def carry_out(question: Question, how: How, about: Mapping[str, JsonValue]) -> R
     if folder:
         how.observer.note(f"going on with {folder.uri}")
     else:
-        started = how.now.astimezone().isoformat(timespec="seconds")
+        started = how.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         known: dict[str, JsonValue] = {QUESTION: question.digest, "started_at": started}
         folder = begin(how.out, question.label, how.now, lambda name: {"run_id": name, **about, **known})
     staging = Staging(root=folder.uri, layout=question.layout, runs=question.attempts, cases=dict(question.staged))
