@@ -115,19 +115,16 @@ class AttemptStore:
                 sources[path] = (workspace / path).resolve()
             else:
                 found.left_out.append(f"{path}: a link to {to!r}, which is no file")
-        for path in [path for path in sources if not path.isprintable() or _no_text(path)]:
+        for path in [path for path in sources if not _can_be_named(path)]:
             found.left_out.append(f"{path!r}: a name that this store cannot have")
             del sources[path]
         with ThreadPoolExecutor(_UPLOADS) as threads:
             tuple(threads.map(self._store.put, [f"{WORKSPACE}/{path}" for path in sources], sources.values()))
 
 
-def _no_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return True
-    return False
+def _can_be_named(path: str) -> bool:
+    """Whether an object can have that name: text without control characters."""
+    return all(" " <= letter != "\x7f" and not "\ud800" <= letter <= "\udfff" for letter in path)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:

@@ -234,9 +234,9 @@ def _ending(argv: Sequence[str], told: dict[str, Any], *, timeout: float | None)
 def _not_started(argv: Sequence[str], number: int, message: str) -> Ending:
     command = excerpt(argv[0], 200)
     if number in (errno.ENOENT, errno.ENOTDIR):
-        return Ending(
-            "missing", reason=f"there is no command {command!r} on this machine; install it, or name its path"
-        )
+        relative = "/" in command and not command.startswith("/")
+        remedy = "give its whole path, as it runs in a workspace" if relative else "install it, or give its path"
+        return Ending("missing", reason=f"there is no command {command!r} on this machine; {remedy}")
     if number in (errno.EACCES, errno.EPERM):
         return Ending("missing", reason=f"{command!r} may not be executed here: {message}")
     if number == errno.E2BIG:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 _NO_SKILL = frozenset({".git", "__pycache__"})
+LONGEST_PATH = 800
+"""Bytes of a relative path that is kept; object stores have room for 1,024 with what goes before it."""
 _NEITHER = "neither a file nor a folder"
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
@@ -92,7 +94,10 @@ class _Surveyor:
                 self.found.left_out.append(f"{path}: there are more than {self.caps.entries:,} entries; so is the rest")
                 break
             try:
-                self._note(entry, path)
+                if len(os.fsencode(path)) > LONGEST_PATH:
+                    self.found.left_out.append(f"{path}: a path of more than {LONGEST_PATH} bytes")
+                else:
+                    self._note(entry, path)
             except OSError as e:
                 self.found.left_out.append(f"{path}: {e.strerror}")
         return self.found.folders[before:]

@@ -474,9 +474,12 @@ async def test_symlinks_that_stay_inside(anywhere: Bench):
 async def test_names_that_are_no_text(anywhere: Bench):
     """A file may be called anything; a store that cannot have the name is told to do without."""
     program = "open(b'caf\\xe9.md', 'w').close(); open('ok.md', 'w').close()"
-    await anywhere.run("x", harness=Harness(command=(sys.executable, "-S", "-c", program, "{prompt}")))
+    program += "; open('tab\\t.md', 'w').close(); open('no-break\\xa0space.md', 'w').close()"
+    await anywhere.run("x", harness=Harness(command=(sys.executable, "-S", "-X", "utf8", "-c", program, "{prompt}")))
+    assert "cwd/no-break\xa0space.md" in anywhere.files()
     if "://" in anywhere.root:
-        assert "a name that this store cannot have" in anywhere.timing()["left_out"][0]
+        left = anywhere.timing()["left_out"]
+        assert [line.split(": ")[1] for line in left] == ["a name that this store cannot have"] * 2
     else:
         assert "cwd/caf\udce9.md" in anywhere.files()
     assert "cwd/ok.md" in anywhere.files()
@@ -524,6 +527,7 @@ async def test_folders_without_rights_and_without_end(bench: Bench):
         "x", harness=Harness(command=("sh", "-c", f'{script}; {sys.executable} -S -c "$0" # {{prompt}}', deep))
     )
     assert left_in(bench.rooms) == []
+    assert "a path of more than 800 bytes" in bench.timing()["left_out"][-1]
 
 
 async def test_a_grandchild_does_not_write_after_the_attempt(bench: Bench):

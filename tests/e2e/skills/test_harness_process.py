@@ -89,7 +89,12 @@ async def test_a_command_that_is_not_there(run: Run):
     """It is named, with what to do."""
     ending = await run("no-such-tool", "x")
     assert (ending.status, ending.code) == ("missing", -1)
-    assert ending.reason == "there is no command 'no-such-tool' on this machine; install it, or name its path"
+    assert ending.reason == "there is no command 'no-such-tool' on this machine; install it, or give its path"
+
+
+async def test_a_relative_path_of_a_command(run: Run):
+    """It would be looked for in the workspace, where nobody has put it."""
+    assert "'./tool.py' on this machine; give its whole path" in ((await run("./tool.py", "x")).reason or "")
 
 
 async def test_permission_error_on_the_command_is_a_missing_harness(run: Run):
