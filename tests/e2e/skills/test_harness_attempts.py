@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -281,6 +282,28 @@ async def test_the_workspace_is_a_git_repository(bench: Bench):
     """There tools see the end of the project, and look no further up."""
     found = Harness(command=("sh", "-c", "test -d .git && pwd # {prompt}"))
     assert Path((await bench.run("x", harness=found)).output).name == "cwd"
+
+
+async def test_without_git_a_run_goes_on(bench: Bench):
+    """Where git is not installed, or refuses, the workspace is just no repository."""
+    bench.variables["PATH"] = str(bench.home)
+    found = Harness(command=("/bin/sh", "-c", "test -d .git || echo no repository # {prompt}"))
+    assert (await bench.run("x", harness=found)).output == "no repository"
+
+
+async def test_repositories_in_the_workspace_are_kept_without_their_git(bench: Bench):
+    """At any depth: what git has there is not what the skill has made."""
+    await bench.does({"write": "sub/.git/config"}, {"write": "sub/x.md"})
+    assert [path for path in bench.files() if path.startswith("cwd/")] == ["cwd/sub/x.md"]
+
+
+async def test_rooms_are_not_in_the_project(bench: Bench):
+    """No tool finds the instructions of a project that lies above its workspace."""
+    bench.more["rooms"] = None
+    where = Path((await bench.run("x", harness=Harness(command=("sh", "-c", "pwd # {prompt}")))).output)
+    assert where.is_relative_to(os.path.realpath(tempfile.gettempdir()))
+    assert not where.is_relative_to(Path(__file__).parents[3])
+    assert not where.parent.exists()
 
 
 async def test_the_environment_is_exactly_as_said(bench: Bench):
