@@ -80,8 +80,8 @@ def run(
 ) -> None:
     """Run the cases of a skill through a coding tool, each in a clean room, and keep what came of them.
 
-    Without a grader nothing is graded. The same command continues a run that was interrupted, and otherwise begins
-    another one.
+    Without a grader nothing is graded. The same command continues a run that was interrupted, or some of whose attempts
+    could not be graded, and otherwise begins another one.
 
     Exit codes: 0 all attempts ended well; 1 one did not, or could not be graded; 2 wrong input, nothing ran; 3 no
     harness is recorded, or the run is incomplete.

@@ -20,6 +20,8 @@ from trunchray.errors import TrunchrayError, UsageError
 
 QUESTION = "question"
 """The key of `run.json` that tells what a run asks: 64 hex digits."""
+UNGRADED = "grading_errors"
+"""The key of the file that ends a run that counts attempts which could not be graded."""
 ENGINE = ".trunchray"
 """The folder of the engine's run in a run folder."""
 _MOST = 999
@@ -43,12 +45,16 @@ def as_file(content: JsonValue) -> bytes:
 
 
 def unfinished(out: Store, label: str, question: str, ending: str) -> Store | None:
-    """The latest run of this label that asks the question, if it has no file `ending` yet."""
+    """The latest run of this label that asks the question, if it has not ended.
+
+    It has when there is a file `ending`, unless that counts attempts which could not be graded: who grades them may be
+    asked again.
+    """
     pattern = re.compile(rf"\d{{8}}-\d{{6}}-{re.escape(label)}(-[2-9]\d*|-1\d+)?")
     for name in sorted(filter(pattern.fullmatch, out.names()), key=_age, reverse=True):
         folder = out.child(name)
         if _asks(folder) == question:
-            return None if folder.exists(ending) else folder
+            return None if _has_ended(folder, ending) else folder
     return None
 
 
@@ -76,6 +82,14 @@ def _asks(folder: Store) -> str | None:
     except (FileNotFoundError, ValueError):
         return None
     return about.get(QUESTION) if isinstance(about, dict) else None
+
+
+def _has_ended(folder: Store, ending: str) -> bool:
+    try:
+        told = from_json(folder.read(ending))
+    except (FileNotFoundError, ValueError):
+        return False
+    return not (isinstance(told, dict) and told.get(UNGRADED))
 
 
 def _age(name: str) -> tuple[str, int]:

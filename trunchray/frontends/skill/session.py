@@ -10,17 +10,19 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.store import Store
 from trunchray.core.agent import HarnessAgent
 from trunchray.core.case import Case
 from trunchray.core.digest import canonical, digest, sha256
-from trunchray.core.grader_spec import GraderSpec
+from trunchray.core.grader_spec import GraderSpec, ModelGrader
 from trunchray.core.release import slug
 from trunchray.core.run import SHARD_SIZE, RunSpec
 from trunchray.core.staging import StagedCase, Staging
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.run import Observer
 from trunchray.errors import Interrupted
+from trunchray.evaluators.attempts.build import build_grader
 from trunchray.frontends.case_release import store_cases
 from trunchray.frontends.skill.run_folder import ENGINE, QUESTION, begin, unfinished
 
@@ -104,6 +106,8 @@ def carry_out(question: Question, how: How, about: Mapping[str, JsonValue]) -> R
         StoreError: the store refused or lost something; finished attempts are kept.
         Interrupted: not all attempts have ended; the same command continues.
     """
+    if question.grading and how.address is None:
+        _check_grader(question.grading)
     folder = unfinished(how.out, question.label, question.digest, question.ending)
     if folder:
         how.observer.note(f"going on with {folder.uri}")
@@ -114,6 +118,13 @@ def carry_out(question: Question, how: How, about: Mapping[str, JsonValue]) -> R
     staging = Staging(root=folder.uri, layout=question.layout, runs=question.attempts, cases=dict(question.staged))
     _launch(question, how, Ran(folder, staging))
     return Ran(folder, staging)
+
+
+def _check_grader(spec: GraderSpec) -> None:
+    """Find out before there is a run that a key or a command is missing, or that nobody listens."""
+    build_grader(spec).check()
+    if isinstance(spec, ModelGrader):
+        check_reachable(spec.model)
 
 
 def _launch(question: Question, how: How, ran: Ran) -> None:
