@@ -52,7 +52,7 @@ def shell(commands: str, folder: Path, scripts: str = SCRIPTS) -> str:
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project's files, without what lies around beside them."""
     folder = tmp_path_factory.mktemp("checkout")
-    for name in ("trunchray", "benchmarks", "configs"):
+    for name in ("trunchray", "benchmarks", "configs", "examples"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
     for name in ("README.md", "LICENSE", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / name, folder / name)
@@ -159,6 +159,13 @@ def test_code_of_ones_own_is_evaluated(tmp_path: Path):
     assert re.search(r"^ +refunds +1/1 .*\n +fast +1/1 ", printed, flags=re.M)
 
 
+def test_a_skill_is_evaluated(quickstart: tuple[Path, str]):
+    """The command prints how much of the rubric is met with the skill, and how much without."""
+    checkout, _ = quickstart
+    printed = shell(block("sh", "skills run"), checkout)
+    assert re.search(r"^skill +9 +9 +0 +88% of 24 .*\nbare +9 +9 +0 +12% of 24 ", printed, flags=re.M)
+
+
 def test_the_mock_server_serves():
     """The mock server prints where it listens, and ends when it is interrupted."""
     command = block("sh", "mock-server").split()
@@ -192,5 +199,5 @@ def test_the_gate_runs_the_test_command():
 
 def test_no_block_is_left_out():
     """Every block of the README is one of those that are run above."""
-    assert len(BLOCKS) == 11
-    assert README.count("\n") <= 190
+    assert len(BLOCKS) == 12
+    assert README.count("\n") <= 205

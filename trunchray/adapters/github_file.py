@@ -49,8 +49,12 @@ def fetch(file: PinnedFile, *, raw: str = RAW) -> bytes:
 
 
 def _fetch(url: str) -> bytes:
-    with build_opener(_NoRedirect).open(url, timeout=PATIENCE) as reply:
-        content: bytes = reply.read(LARGEST + 1)
+    try:
+        with build_opener(_NoRedirect).open(url, timeout=PATIENCE) as reply:
+            content: bytes = reply.read(LARGEST + 1)
+    except HTTPError as e:
+        e.close()
+        raise
     if len(content) > LARGEST:
         raise UsageError(f"is larger than {LARGEST // 1_000_000} MB")
     return content

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -37,7 +38,17 @@ HarnessFile = Annotated[
     str | None, typer.Option("--harness", metavar="JSON", help="The coding tool's keys; else those that BMad recorded.")
 ]
 Workers = Annotated[int, typer.Option(metavar="N", min=1, help="Attempts under way at a time.")]
-Timeout = Annotated[float, typer.Option(metavar="SECONDS", min=0.001, help="What one attempt may take.")]
+
+
+def _finite(seconds: float) -> float:
+    if not math.isfinite(seconds):
+        raise typer.BadParameter("must be a number of seconds")
+    return seconds
+
+
+Timeout = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0.001, callback=_finite, help="What one attempt may take.")
+]
 GRADES = 16_384
 """Tokens that a grader may write: a sentence for each line of a rubric, and what it thinks before that."""
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing while it runs.")]
@@ -90,7 +101,6 @@ def run(
 
     Example: trunchray skills run --skill-path skills/brief --mode baseline --runs 3 --grader openai/gpt-4o-mini
     """
-    from trunchray.frontends.skill.labels import safe_name
     from trunchray.frontends.skill.quality import Options, run_cases
 
     output = Output(as_json=json)
@@ -106,7 +116,7 @@ def run(
             runs=runs,
             timeout=timeout,
             workers=workers,
-            label=safe_name(label) if label else None,
+            label=_label(label),
             grading=_grading(grader, grader_harness, timeout),
         )
         place = _place(output_dir, skill_path, project_root)
@@ -203,6 +213,14 @@ def _listed(ids: str | None) -> tuple[str, ...] | None:
     if not found:
         raise UsageError("--case-ids: names no case; separate ids by commas, or leave it out")
     return found
+
+
+def _label(given: str | None) -> str | None:
+    from trunchray.frontends.skill.labels import MOST, safe_name
+
+    if given and len(given) > MOST:
+        raise UsageError(f"--label: has {len(given)} characters, and a folder's name takes {MOST}")
+    return safe_name(given) if given else None
 
 
 def _grading(model: str | None, harness: str | None, timeout: float) -> GraderSpec | None:

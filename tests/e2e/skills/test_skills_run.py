@@ -15,7 +15,7 @@ import pytest
 
 from support.commands import CommandLine
 from support.s3 import Bucket
-from support.skill_project import GRADES, SkillProject, case, complete, files
+from support.skill_project import GRADES, LOADS, SkillProject, case, complete, files
 from trunchray.adapters.store import Store
 
 ROOT = Path(__file__).parents[3]
@@ -40,10 +40,20 @@ def project(here: Path) -> SkillProject:
 
 
 @pytest.fixture(params=["disk", "s3"])
-def anywhere(request: pytest.FixtureRequest, here: Path) -> SkillProject:
-    """A project whose runs are kept on a disk or on S3."""
+def place(request: pytest.FixtureRequest, here: Path) -> str:
+    """Where runs are kept: on a disk, or on S3."""
     bucket: Bucket | None = request.getfixturevalue("s3") if request.param == "s3" else None
-    return SkillProject(here / "project", f"{bucket.uri}/out" if bucket else str(here / "out"))
+    return f"{bucket.uri}/out" if bucket else str(here / "out")
+
+
+@pytest.fixture
+def anywhere(place: str, here: Path) -> SkillProject:
+    """A project whose runs are kept there."""
+    return SkillProject(here / "project", place)
+
+
+TWO = pytest.mark.parametrize(("pool", "place"), [("local", "disk"), ("ray", "s3")], indirect=True)
+"""Here on a disk, and on Ray with S3."""
 
 
 def test_a_quality_run(pool: str, anywhere: SkillProject, trunchray: CommandLine):
@@ -120,7 +130,7 @@ def test_timing_is_the_last_file_of_an_attempt(project: SkillProject, trunchray:
     assert trunchray("skills", "run", *project.options("--pool", "local")).code == 0
     attempt = Path(project.run().uri) / "skill" / "first"
     last = (attempt / "timing.json").stat().st_mtime_ns
-    assert all(path.lstat().st_mtime_ns <= last for path in attempt.rglob("*") if path.parent.name != "out")
+    assert all(path.lstat().st_mtime_ns <= last for path in attempt.rglob("*"))
 
 
 def test_attempts_that_fail(pool: str, project: SkillProject, trunchray: CommandLine):
@@ -201,37 +211,37 @@ def test_a_baseline_and_a_variant(pool: str, project: SkillProject, trunchray: C
     assert trees["skill"] != trees["variant"]
 
 
-WAITS = "wait here"
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("pool", "place", "how"),
+    [("local", "disk", signal.SIGTERM), ("local", "s3", signal.SIGKILL), ("ray", "disk", signal.SIGKILL)],
+    indirect=["place"],
+)
 def test_an_interrupted_run_adds_only_what_is_missing(
-    pool: str, how: signal.Signals, anywhere: SkillProject, here: Path, request: pytest.FixtureRequest
+    pool: str, place: str, how: signal.Signals, here: Path, request: pytest.FixtureRequest
 ):
     """The same command goes on in the same folder; of what was complete every byte stays, and nothing runs twice."""
-    gate = here / "gate"
+    project, gate = SkillProject(here / "project", place), here / "gate"
     quick = [case(f"quick-{number}", {"pid": "pid"}) for number in range(4)]
-    slow = [case(f"slow-{number}", {"pid": "pid"}, {"await": str(gate)}) for number in range(2)]
-    anywhere.cases(*quick, *slow)
+    project.cases(*quick, case("slow", {"pid": "pid"}, {"await": str(gate)}))
     address = ["--address", request.getfixturevalue("ray_cluster").address] if pool == "ray" else []
-    options = [*anywhere.options("--mode", "baseline", "--workers", 4, "--pool", pool), *address]
+    options = [*project.options("--mode", "baseline", "--pool", pool), *address]
     command = [sys.executable, "-m", "trunchray.cli.main", "skills", "run", *map(str, options)]
 
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as first:
-        while len(timings(anywhere)) < 4:
+        while len(timings(project)) < 4:
             assert first.poll() is None
             threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
         first.send_signal(how)
         assert first.wait(60) == (3 if how == signal.SIGTERM else -signal.SIGKILL)
-    before = complete(anywhere.run())
+    before = complete(project.run())
     gate.touch()
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False)
     assert done.returncode == 0, done.stderr
-    after = complete(anywhere.run())
-    assert (len(before) < len(after), len(after)) == (True, 12)
+    after = complete(project.run())
+    assert (len(before) < len(after), len(after)) == (True, 10)
     assert {folder: after[folder] for folder in before} == before
-    assert json.loads(done.stdout)["executed"] == 12
+    assert json.loads(done.stdout)["executed"] == 10
 
 
 def timings(project: SkillProject) -> list[str]:
@@ -249,6 +259,7 @@ def test_a_run_that_has_ended_is_not_gone_on_with(project: SkillProject, trunchr
     assert {path: kept.read(path) for path in kept.find()} == before
 
 
+@TWO
 def test_grading_by_a_model(pool: str, anywhere: SkillProject, trunchray: CommandLine, here: Path):
     """Rubric lines become checks; grades are in the attempt's folder, in the summary and in the rows."""
     anywhere.cases(case("first", rubric=["it is good", "it is short"]))
@@ -340,15 +351,15 @@ def test_other_commands_take_the_run_folder(anywhere: SkillProject, trunchray: C
     assert gate.code in (1, 3)
     assert len(rows(anywhere, trunchray)) == 12
     assert trunchray("skills", "aggregate", "--runs", f"{run}/skill").json["runs"] == 6
+    assert "no case 'c9'" in trunchray("view", run, "--case", "c9").err
     assert "nothing to retry" in trunchray("retry", run).err
     assert complete(anywhere.run()) == before
 
 
+@TWO
 def test_a_triggers_run(pool: str, anywhere: SkillProject, trunchray: CommandLine):
-    """Queries are told apart by their number, runs count from 0; whatever the rates are, the exit code is 0."""
-    anywhere.queries(
-        ("Describe an elephant, purple and happy.", True), ("Sum up the taxes.", False), ("Go home.", True)
-    )
+    """Queries are told apart by their number alone, runs count from 0; whatever the rates are, the exit code is 0."""
+    anywhere.queries((LOADS, True), ("Sum up the taxes.", False), ("Sum up the taxes.", True))
     done = trunchray("skills", "triggers", *anywhere.options("--runs-per-query", 2, "--pool", pool))
     assert done.code == 0
     (name,) = anywhere.runs()

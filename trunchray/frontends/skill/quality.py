@@ -77,6 +77,15 @@ class _Read:
     fixtures: Fixtures
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is asked, and what `run.json` says of it."""
+
+    question: Question
+    about: Mapping[str, JsonValue]
+    found: FoundHarness
+
+
 def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
     """Run what no earlier command of the same kind has, and sum up all of it.
 
@@ -85,11 +94,20 @@ def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
         StoreError: the store refused or lost something; finished attempts are kept.
         Interrupted: not all attempts have ended; the same command continues.
     """
+    asked = prepare(options)
+    ran = carry_out(asked.question, how, asked.about)
+    cases = [case.id for case in asked.question.cases]
+    return ran, summarise(ran, cases, CONFIGS[options.mode], options.mode, asked.found)
+
+
+def prepare(options: Options) -> Prepared:
+    """Read all that is named; nothing is written.
+
+    Raises:
+        UsageError: something is missing or wrong.
+    """
     read = _read(options)
-    ran = carry_out(_question(options, read), how, _about(options, read))
-    return ran, summarise(
-        ran, [case_id(case.id) for case in read.cases], CONFIGS[options.mode], options.mode, read.found
-    )
+    return Prepared(_question(options, read), _about(options, read), read.found)
 
 
 def _read(options: Options) -> _Read:

@@ -133,7 +133,7 @@ def _timing(content: bytes, place: str) -> AttemptTiming:
     try:
         return AttemptTiming.model_validate_json(content)
     except ValidationError as e:
-        raise StoreError(f"{place} is damaged; remove its folder, and the same command runs the attempt again") from e
+        raise StoreError(f"{place} is damaged; move the run folder elsewhere, and the same command begins anew") from e
 
 
 def _result(ran: Ran, config: str, run: int, timing: AttemptTiming, row: Mapping[str, Any] | None) -> AttemptResult:

@@ -5,7 +5,7 @@ Only the skill's name and description are there, with a body that asks for a wor
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -50,6 +50,17 @@ class Options:
     workers: int = 4
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What is asked, and what `run.json` says of it."""
+
+    skill: SkillMd
+    queries: Sequence[TriggerQuery]
+    found: FoundHarness
+    question: Question
+    about: Mapping[str, JsonValue]
+
+
 class QueryResult(Frozen):
     """One query."""
 
@@ -88,6 +99,7 @@ class TriggersResult(Frozen):
     """`skipped` when no harness is recorded, else `completed`."""
     settled: bool
     """Whether each query had at least three runs; fewer are a quick look."""
+    threshold: float
     results: tuple[QueryResult, ...]
     summary: Counts
 
@@ -109,6 +121,19 @@ def run_triggers(options: Options, how: How) -> tuple[Ran, TriggersResult]:
         StoreError: the store refused or lost something; finished attempts are kept.
         Interrupted: not all attempts have ended; the same command continues.
     """
+    asked = prepare(options)
+    ran = carry_out(asked.question, how, asked.about)
+    result = _judged(ran, options, asked)
+    ran.folder.write(RESULT, as_file(result.to_json()))
+    return ran, result
+
+
+def prepare(options: Options) -> Prepared:
+    """Read all that is named; nothing is written.
+
+    Raises:
+        UsageError: something is missing or wrong.
+    """
     _check(options)
     folder = skill_folder(options.skill_path)
     skill = read_skill_md(folder)
@@ -117,10 +142,7 @@ def run_triggers(options: Options, how: How) -> tuple[Ran, TriggersResult]:
     queries = read_queries(file)
     found = find_harness(options.harness, project)
     question = _question(options, skill, queries, found, file)
-    ran = carry_out(question, how, _about(options, skill, queries, found))
-    result = _judged(ran, options, skill, queries, found)
-    ran.folder.write(RESULT, as_file(result.to_json()))
-    return ran, result
+    return Prepared(skill, queries, found, question, _about(options, skill, queries, found))
 
 
 def _check(options: Options) -> None:
@@ -185,13 +207,12 @@ def _about(
     }
 
 
-def _judged(
-    ran: Ran, options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness
-) -> TriggersResult:
-    timings = read_timings(ran, [(CONFIG, query.folder) for query in queries])
+def _judged(ran: Ran, options: Options, asked: Prepared) -> TriggersResult:
+    skill, found = asked.skill, asked.found
+    timings = read_timings(ran, [(CONFIG, query.folder) for query in asked.queries])
     runs = range(1, options.runs_per_query + 1)
     results = tuple(
-        judge(query, [timings[CONFIG, query.folder, run] for run in runs], options.threshold) for query in queries
+        judge(query, [timings[CONFIG, query.folder, run] for run in runs], options.threshold) for query in asked.queries
     )
     verdicts = [result.passed for result in results]
     return TriggersResult(
@@ -202,6 +223,7 @@ def _judged(
         harness=found.source,
         status="completed" if found.harness else "skipped",
         settled=options.runs_per_query >= SETTLED,
+        threshold=options.threshold,
         results=results,
         summary=Counts(
             total=len(results),

@@ -1,0 +1,176 @@
+"""What `execution-summary.json` says of the attempts of a run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.made_runs import make_run
+from support.releases import make_release
+from trunchray.adapters.store import Store
+from trunchray.core.attempt import AttemptTiming
+from trunchray.core.check_result import CheckResult
+from trunchray.core.staging import StagedCase, Staging
+from trunchray.core.trial import Failure, Result, Verdict
+from trunchray.errors import StoreError
+from trunchray.frontends.skill.harness_file import FoundHarness
+from trunchray.frontends.skill.run_folder import ENGINE
+from trunchray.frontends.skill.session import Ran
+from trunchray.frontends.skill.summary import EXECUTION, TAIL, ExecutionSummary, summarise
+
+NAMES = ("z-first", "a-second")
+"""As authored, in the order of the case file; their compiled ids are c0 and c1."""
+FOUND = FoundHarness(harness=None, source="h.json")
+
+
+class Attempts:
+    """The run folder of two cases, each tried `runs` times by every config."""
+
+    def __init__(self, folder: Path, runs: int = 1) -> None:
+        self.folder, self.runs = folder, runs
+        staged = {f"c{number}": StagedCase(folder=name, case={"id": name}) for number, name in enumerate(NAMES)}
+        self.ran = Ran(Store(str(folder)), Staging(root=str(folder), runs=runs, cases=staged))
+
+    def add(self, config: str, number: int, run: int = 1, *, said: str = "", **timing: Any) -> None:
+        folder = self.folder / self.ran.staging.folder(config, f"c{number}", run)
+        folder.mkdir(parents=True)
+        known = {"status": "ok", "elapsed_s": 1.5, "return_code": 0, "captured_at": "2026-01-01T00:00:00Z"}
+        made = AttemptTiming(**{"case_id": NAMES[number], "config": config, **known, **timing})
+        (folder / "timing.json").write_text(made.model_dump_json())
+        (folder / "stderr.txt").write_text(said)
+
+    def rows(self, *configs: str, grades: dict[tuple[str, str], list[bool]] | None = None, failed: str = "") -> None:
+        """The engine's rows; `grades` by config and compiled case, and the one that could not be graded."""
+        release = make_release(self.folder / "releases", len(NAMES))
+
+        def change(result: Result) -> Result:
+            if result.trial.case_id == failed:
+                why = Failure(boundary="evaluator", type="grading_error", message="no grades: it slept", retryable=True)
+                return result.model_copy(update={"failure": why})
+            lines = (grades or {}).get((result.trial.agent, result.trial.case_id), [])
+            return graded(result, lines) if lines else result
+
+        letters = [("e" if f"c{number}" == failed else "p") * self.runs for number in range(len(NAMES))]
+        outcomes = dict.fromkeys(configs, letters)
+        make_run(self.folder / ENGINE, release, outcomes, run_id="run", change=change)
+
+    def summary(self, *configs: str) -> ExecutionSummary:
+        return summarise(self.ran, ["c0", "c1"], configs, "baseline", FOUND)
+
+
+def graded(result: Result, lines: list[bool]) -> Result:
+    checks = {
+        f"rubric-{place}": CheckResult(passed=line, value=float(line)).to_json() for place, line in enumerate(lines, 1)
+    }
+    verdict = Verdict(passed=all(lines), score=sum(lines) / len(lines), details={"checks": checks})
+    return result.model_copy(update={"verdict": verdict})
+
+
+@pytest.fixture
+def attempts(tmp_path: Path) -> Attempts:
+    return Attempts(tmp_path / "20260101-000000-s-baseline", runs=2)
+
+
+def test_results_are_sorted_by_config_case_and_run(attempts: Attempts):
+    """By the order of the modes and of the case file, whatever order attempts ended in; the original kept that."""
+    for config in ("bare", "skill"):
+        for number in (1, 0):
+            for run in (2, 1):
+                attempts.add(config, number, run)
+    attempts.rows("skill", "bare")
+    found = attempts.summary("skill", "bare")
+    assert [(each.config, each.case_id, each.run, each.case_dir) for each in found.results] == [
+        (config, name, run, f"{config}/{name}/run-{run}")
+        for config in ("skill", "bare")
+        for name in NAMES
+        for run in (1, 2)
+    ]
+
+
+def test_attempts_are_counted_by_how_they_ended(tmp_path: Path):
+    """Executed are those that ended well; all others but the skipped are failures."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0, status="timeout", return_code=-1)
+    attempts.add("skill", 1, input_tokens=3, total_tokens=10, tool_calls={"Read": 2})
+    attempts.rows("skill")
+    found = attempts.summary("skill")
+    assert (found.total, found.executed, found.skipped, found.failures, found.exit_code) == (2, 1, 0, 1, 1)
+    assert (found.results[1].tokens, found.results[1].tool_calls) == (10, {"Read": 2})
+    assert (found.run_id, found.mode, found.harness) == ("run", "baseline", "h.json")
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [("ok", 0), ("error", 1), ("timeout", 1), ("exception", 1), ("harness-missing", 1), ("skipped", 3)],
+)
+def test_the_exit_code_of_a_run(tmp_path: Path, status: str, code: int):
+    """3 where no harness is recorded, 1 where an attempt did not give its answer, else 0."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0, status=status)
+    attempts.add("skill", 1, status="skipped" if status == "skipped" else "ok")
+    attempts.rows("skill")
+    assert attempts.summary("skill").exit_code == code
+
+
+def test_the_end_of_what_was_said_is_told_of_attempts_that_failed(tmp_path: Path):
+    """At most so many characters of it, and the reason last."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0, status="error", said="x" * 5000, reason="exit code 3")
+    attempts.add("skill", 1, said="a warning")
+    attempts.rows("skill")
+    first, second = attempts.summary("skill").results
+    assert (len(first.error_tail), first.error_tail[-13:]) == (TAIL, "x\nexit code 3")
+    assert second.error_tail == ""
+
+
+def test_grades_are_counted_by_line(tmp_path: Path):
+    """Of the engine's rows, which have what graders said."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0)
+    attempts.add("skill", 1)
+    attempts.rows("skill", grades={("skill", "c0"): [True, True, False]})
+    first, second = attempts.summary("skill").results
+    assert first.grading is not None
+    assert first.grading.model_dump() == {"passed": 2, "failed": 1, "total": 3, "pass_rate": 0.6667}
+    assert (second.grading, second.grading_error) == (None, None)
+
+
+def test_an_attempt_that_could_not_be_graded_has_no_default_verdict(tmp_path: Path):
+    """It is a grading error, and the exit code 1."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0)
+    attempts.add("skill", 1)
+    attempts.rows("skill", failed="c1")
+    found = attempts.summary("skill")
+    assert (found.results[1].status, found.results[1].grading) == ("ok", None)
+    assert found.results[1].grading_error == "no grades: it slept"
+    assert (found.grading_errors, found.failures, found.exit_code) == (1, 0, 1)
+
+
+def test_the_summary_is_stored_as_it_is_told(tmp_path: Path):
+    """As JSON for people."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0)
+    attempts.add("skill", 1)
+    attempts.rows("skill")
+    found = attempts.summary("skill")
+    text = (tmp_path / "run" / EXECUTION).read_text()
+    assert json.loads(text) == found.model_dump(mode="json")
+    assert text.startswith('{\n  "run_id": "run",\n')
+
+
+def test_an_attempt_that_is_missing_or_damaged_is_no_summary(tmp_path: Path):
+    """The message says which, and what to do."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0)
+    attempts.rows("skill")
+    with pytest.raises(StoreError, match=r"skill/a-second/timing\.json"):
+        attempts.summary("skill")
+    attempts.add("skill", 1)
+    (tmp_path / "run" / "skill" / "a-second" / "timing.json").write_text("{")
+    with pytest.raises(StoreError, match=r"skill/a-second/timing\.json is damaged; move the run folder elsewhere"):
+        attempts.summary("skill")
+    assert not (tmp_path / "run" / EXECUTION).exists()
