@@ -75,8 +75,10 @@ ConfigFile = Annotated[str | None, typer.Option("--config", metavar="REL", help=
 Port = Annotated[int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes any free port.")]
 
 
-def writable(uri: str) -> str:
+def writable(uri: str, option: str = "--out") -> str:
     """The same location, once it is clear that a folder can be made there, or that another store than a disk answers.
+
+    `option` says where it was given.
 
     Raises:
         UsageError: a file is in the way, the folder may not be written, or there is no such kind of store.
@@ -93,9 +95,11 @@ def writable(uri: str) -> str:
     folder = local_path(uri.removeprefix("file://")).absolute()
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
-        raise UsageError(f"--out {uri!r}: {str(there)!r} is not a folder; choose another place")
+        raise UsageError(f"{option} {uri!r}: {str(there)!r} is not a folder; choose another place")
     try:
         tempfile.TemporaryDirectory(prefix=".trunchray-", dir=there).cleanup()
     except OSError as e:
-        raise UsageError(f"--out {uri!r}: {str(there)!r} cannot be written: {e.strerror}; choose another place") from e
+        raise UsageError(
+            f"{option} {uri!r}: {str(there)!r} cannot be written: {e.strerror}; choose another place"
+        ) from e
     return uri

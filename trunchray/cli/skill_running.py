@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal
-from trunchray.cli.options import Address, Json, Pool, writable
+from trunchray.cli.options import Address, Json, Pool, Takeover, writable
 from trunchray.cli.output import Output
 from trunchray.errors import UsageError
 
@@ -86,6 +86,7 @@ def run(
     ] = None,
     pool: Pool = None,
     address: Address = None,
+    takeover: Takeover = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -120,7 +121,7 @@ def run(
             grading=_grading(grader, grader_harness, timeout),
         )
         place = _place(output_dir, skill_path, project_root)
-    with _how(output, place, pool, address, quiet=quiet) as how:
+    with _how(output, place, pool, address, takeover=takeover, quiet=quiet) as how:
         _, summary = run_cases(options, how)
     if summary.executed and options.grading is None:
         output.note("nothing was graded; --grader MODEL or --grader-harness JSON grades rubrics")
@@ -146,6 +147,7 @@ def triggers(
     workers: Workers = 4,
     pool: Pool = None,
     address: Address = None,
+    takeover: Takeover = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -171,14 +173,14 @@ def triggers(
             workers=workers,
         )
         place = _place(output_dir, skill_path, project_root)
-    with _how(output, place, pool, address, quiet=quiet) as how:
+    with _how(output, place, pool, address, takeover=takeover, quiet=quiet) as how:
         ran, result = run_triggers(options, how)
     output.result(result.to_json(), lambda console: _show_triggers(console, result, ran.folder.uri))
     _end(result.exit_code)
 
 
 @contextmanager
-def _how(output: Output, place: str, pool: Pool, address: str | None, *, quiet: bool) -> Generator[How]:
+def _how(output: Output, place: str, pool: Pool, address: str | None, *, takeover: bool, quiet: bool) -> Generator[How]:
     from trunchray.adapters.store import Store
     from trunchray.cli.live import LiveProgress
     from trunchray.frontends.skill.session import How
@@ -190,6 +192,7 @@ def _how(output: Output, place: str, pool: Pool, address: str | None, *, quiet: 
             now=datetime.now(),  # people know their runs by the time of their own clock
             pool=pool or "auto",
             address=address,
+            takeover=takeover,
             command=command_given(sys.argv),
             stop=stop,
         )
@@ -201,9 +204,9 @@ def _place(given: str | None, skill_path: str, project_root: str | None) -> str:
     from trunchray.frontends.skill.skill_md import skill_folder
 
     if given is not None:
-        return writable(given)
+        return writable(given, "--output-dir")
     folder: Path = output_folder(project_of(skill_folder(skill_path), project_root))
-    return writable(str(folder))
+    return writable(str(folder), "--output-dir")
 
 
 def _listed(ids: str | None) -> tuple[str, ...] | None:

@@ -74,6 +74,8 @@ class How:
     now: datetime
     pool: Literal["auto", "local", "ray"] = "auto"
     address: str | None = None
+    takeover: bool = False
+    """Go on with an interrupted run even when another process seems to be at work on it."""
     command: str = ""
     """How to give the command again."""
     stop: Event = field(default_factory=Event)
@@ -150,6 +152,7 @@ def _launch(question: Question, how: How, ran: Ran) -> None:
         how.observer,
         pool=how.pool,
         address=how.address,
+        takeover=how.takeover,
         command=how.command,
         at=ran.engine,
         stop=how.stop,
