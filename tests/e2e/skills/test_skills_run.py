@@ -190,6 +190,8 @@ def test_what_is_wrong_is_found_before_anything_runs(project: SkillProject, trun
         "skills", "run", *options, "--harness", project.harness, "--case-ids", "frist,second"
     )
     assert "none.json" in trunchray.refused("skills", "run", *options, "--harness", "none.json")
+    placed = (*options[:2], "--output-dir", project.harness)
+    assert "--output-dir" in trunchray.refused("skills", "run", *placed, "--harness", project.harness)
 
 
 def test_a_baseline_and_a_variant(pool: str, project: SkillProject, trunchray: CommandLine):
@@ -246,6 +248,33 @@ def test_an_interrupted_run_adds_only_what_is_missing(
 
 def timings(project: SkillProject) -> list[str]:
     return [path for path in Store(project.out).find() if path.endswith("timing.json")]
+
+
+IN_THE_WAY = """
+import pathlib
+if not pathlib.Path("{marker}").exists():
+    (attempt,) = pathlib.Path("{out}").glob("*/skill/first")
+    attempt.rename("{marker}")
+    attempt.write_text("in the way")
+"""
+
+
+def test_an_attempt_that_could_not_be_kept_is_run_again(project: SkillProject, trunchray: CommandLine, here: Path):
+    """Its place failed: nothing is recorded of it, the exit code is 3, and the same command runs it, and only it."""
+    code = IN_THE_WAY.format(marker=here / "moved", out=project.out)
+    project.use({"command": [sys.executable, "-c", code, "{prompt}"]})
+    command = ("skills", "run", *project.options("--pool", "local"))
+    first = trunchray(*command)
+    assert first.code == 3
+    assert "what could not be kept is run again by the same command" in first.err
+    run = Path(project.run().uri)
+    (run / "skill" / "first").unlink()
+    before = complete(project.run())
+    again = trunchray(*command)
+    assert (again.code, again.json["executed"]) == (0, 2)
+    after = complete(project.run())
+    assert {folder: after[folder] for folder in before} == before
+    assert set(after) - set(before) == {"skill/first"}
 
 
 def test_a_run_that_has_ended_is_not_gone_on_with(project: SkillProject, trunchray: CommandLine):

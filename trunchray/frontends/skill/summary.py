@@ -125,7 +125,10 @@ def read_timings(ran: Ran, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str,
         for config, case_id in wanted
         for run in range(1, ran.staging.runs + 1)
     }
-    contents = ran.folder.read_many(places.values())
+    try:
+        contents = ran.folder.read_many(places.values())
+    except StoreError as e:
+        raise StoreError(f"{e}; what could not be kept is run again by the same command") from e
     return {key: _timing(contents[place], place) for key, place in places.items()}
 
 
