@@ -187,6 +187,9 @@ class Ordeal:
         yield from proof.orphans(set())
         for name in self.rooms:
             yield f"of a clean room {name} is left"
+        for lease in self.out.glob("*/.trunchray/lease.json"):
+            if not json.loads(lease.read_text())["ended"]:
+                yield "the run is still locked"
 
     def _attempts(self, run: Path) -> Iterator[str]:
         planned = {run / config / f"case-{number:03d}": number for number, config in self._planned()}
@@ -284,8 +287,8 @@ def _run(ordeal: Ordeal) -> int:
     code = ordeal.run()
     if code != 1:
         ordeal.problems.append(f"the command ended with {code}, not with 1")
-    ordeal.problems += ordeal.left()
-    print(f"checked: no process is left, and of clean rooms {ordeal.rooms or 'nothing'}", flush=True)
+    ordeal.problems += (left := list(ordeal.left()))
+    print(f"checked: {left or 'no process, clean room or lock'} is left", flush=True)
     if ordeal.answer:
         ordeal.problems += ordeal.wrong(before)
         print(f"checked: {len(ordeal.complete())} attempts are complete, each is what it had to become; "
