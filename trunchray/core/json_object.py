@@ -49,7 +49,7 @@ def parse_json(text: str) -> JsonValue:
         ValueError: it names a key twice, is nested too deeply, or holds a number that JSON cannot carry.
     """
     try:
-        value: JsonValue = json.loads(text, parse_constant=_refused, object_pairs_hook=_distinct)
+        value: JsonValue = json.loads(text, parse_constant=_refused, object_pairs_hook=distinct)
         json.dumps(value, allow_nan=False)  # 1e999 is read as infinity
     except RecursionError as e:
         raise ValueError("nested too deeply") from e

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from trunchray.adapters.calling import let_go
 from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache
 from trunchray.adapters.models.connect import build_client
@@ -86,8 +87,6 @@ class Cast:
         match spec:
             case ModelAgent(mock=None):
                 build_client(spec, environ=os.environ)
-            case PythonAgent():
-                self._python(spec)
             case HarnessAgent() if self._attempts:
                 self._attempts.check()
             case _:
@@ -96,7 +95,7 @@ class Cast:
     async def close(self) -> None:
         """Give back what they hold, but for the agents."""
         if self._program and self._program.judge:
-            await self._program.judge.close()
+            await let_go(self._program.judge.close)
         if self._attempts:
             await self._attempts.close()
         if self._cache:

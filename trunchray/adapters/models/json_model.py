@@ -58,7 +58,7 @@ class JsonModel:
     async def ask(
         self, messages: Sequence[Mapping[str, Any]], schema: Mapping[str, JsonValue], *, step: int = 1
     ) -> Completed:
-        """The reply to a chat, after as many retries as the spec's pacing has; `schema` is that of the answer.
+        """The reply to a chat, with as many retries as the spec's pacing allows; `schema` is that of the reply.
 
         `step` counts the replies that are asked for in one matter, from 1.
 

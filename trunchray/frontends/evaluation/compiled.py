@@ -8,9 +8,8 @@ from pydantic import JsonValue
 
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.store import Store
-from trunchray.core.case import Case, CaseInput, Origin
-from trunchray.core.checks import Check, Python
-from trunchray.core.digest import canonical
+from trunchray.core.case import Case, Origin
+from trunchray.core.checks import Python
 from trunchray.core.release import slug
 from trunchray.frontends.case_release import case_id, store_cases
 from trunchray.frontends.evaluation.dataset import DataCase
@@ -29,8 +28,9 @@ def compile_cases(
     Raises:
         StoreError: it cannot be stored.
     """
-    compiled = [_case(case, slug(name), source, number, checks) for number, case in enumerate(cases, 1)]
-    return store_cases(name, source, compiled, root, semantics=SEMANTICS)
+    place = source.rpartition("/")[2]
+    compiled = [_case(case, slug(name), place, number, checks) for number, case in enumerate(cases, 1)]
+    return store_cases(name, place, compiled, root, semantics=SEMANTICS)
 
 
 def _case(case: DataCase, eval_id: str, source: str, number: int, checks: Mapping[str, str]) -> Case:
