@@ -63,3 +63,12 @@ def test_what_is_no_file_is_refused(skill: Path):
     os.mkfifo(skill / "pipe")
     with pytest.raises(TreeError, match="neither a file nor a folder"):
         pack(skill)
+
+
+def test_files_that_are_not_for_the_tool_are_left_out(skill: Path, tmp_path: Path):
+    """Also under another name; what else is in the folder stays, and leaving out what is not there changes nothing."""
+    before = pack(skill)
+    cases = skill / "cases.json"
+    cases.write_text("[]")
+    (skill / "again.json").symlink_to("cases.json")
+    assert pack(skill, leave_out=[cases, tmp_path / "none.json"]) == before

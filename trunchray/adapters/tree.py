@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -143,15 +143,19 @@ def copy_file(source: Path, target: Path) -> None:
     target.chmod(0o755 if source.stat().st_mode & stat.S_IXUSR else 0o644)
 
 
-def pack(folder: Path, *, most: int = 256 << 20) -> bytes:
+def pack(folder: Path, *, leave_out: Collection[Path] = (), most: int = 256 << 20) -> bytes:
     """A skill as a tar file: the same bytes for the same content. Links inside are followed; `most` is in bytes.
+
+    The files of `leave_out` are not in it, under whatever name they are found in the folder.
 
     Raises:
         TreeError: it is too large, or has in it what is neither file nor folder, or leads out of it.
     """
-    packed = io.BytesIO()
+    packed, left_out = io.BytesIO(), {path.resolve() for path in leave_out}
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as tar:
         for path, source in followed(folder):
+            if source.resolve() in left_out:
+                continue
             if not source.resolve().is_relative_to(folder.resolve()):
                 raise TreeError(f"{source} is a link that leads out of the skill; put a copy there")
             entry = tarfile.TarInfo(path)
