@@ -56,7 +56,7 @@ def attempt_case(checks: dict[str, Check] | None = None) -> Case:
 def attempt_trace(folder: Path | str, *, status: str = "ok", loaded: bool | None = None) -> Trace:
     """What its agent left."""
     seen: dict[str, Any] = {"folder": str(folder), "status": status, "loaded": loaded}
-    return Trace(output="brief.md is written.", steps=(Step("observed", "attempt", output=seen),))
+    return Trace(output="brief.md is written.", steps=(Step("attempt", "skill", output=seen),))
 
 
 def grades(*passed: bool, **more: Any) -> dict[str, Any]:

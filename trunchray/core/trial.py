@@ -75,14 +75,16 @@ def _sum(a: int | None, b: int | None) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event of a trace: a model call, a tool call, a limit that was reached, or what was observed of a Python task.
+    """One event of a trace.
 
-    The `output` of the latter is the JSON form of a `StepRecord`.
+    A model call, a tool call, a limit that was reached, what was observed of a Python task (its `output` is the JSON
+    form of a `StepRecord`), or the attempt of a coding tool (its `output` has the attempt's `folder` and `status`, and
+    whether the skill was `loaded`).
 
     Not validated: a step is made here, and going through all it holds costs more than the rest of recording it.
     """
 
-    kind: Literal["model", "tool", "limit", "observed"]
+    kind: Literal["model", "tool", "limit", "observed", "attempt"]
     name: str
     input: JsonValue = None
     output: JsonValue = None

@@ -145,8 +145,8 @@ async def test_the_trace_of_an_attempt(anywhere: Bench):
     trace = await anywhere.run(prompt)
     assert (trace.output, trace.finish_reason, trace.usage.input_tokens) == ("All done.", "stop", 70)
     assert [(call.tool_name, call.output) for call in trace.tool_calls] == [("Bash", "x")]
-    assert trace.steps[0].kind == "observed"
-    assert trace.steps[0].name == "attempt"
+    assert trace.steps[0].kind == "attempt"
+    assert trace.steps[0].name == "skill"
     folder = Store(f"{anywhere.root}/skill/create-1").uri
     assert trace.steps[0].output == {"folder": folder, "status": "ok", "loaded": None}
     assert trace.model_seconds == anywhere.timing()["elapsed_s"]

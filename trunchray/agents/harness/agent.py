@@ -249,7 +249,7 @@ def _trace(timing: AttemptTiming, found: Transcript, uri: str) -> Trace:
         output=found.message,
         finish_reason="stop" if timing.status == "ok" else "error",
         tool_calls=found.calls,
-        steps=(Step("observed", "attempt", output=told),),
+        steps=(Step("attempt", timing.config, output=told),),
         usage=usage if timing.tokens_reported else Usage(),
         cost_usd=found.cost_usd,
         model_seconds=timing.elapsed_s,

@@ -100,7 +100,7 @@ def _observed(trace: Trace) -> _Observed:
         EvaluatorError: nothing, or an attempt that did not end well.
     """
     for step in trace.steps:
-        if step.kind == "observed" and step.name == "attempt" and isinstance(step.output, dict):
+        if step.kind == "attempt" and isinstance(step.output, dict):
             found = cast("Mapping[str, Any]", step.output)
             if found.get("status") != "ok":
                 said = f"only attempts that ended well are graded; the status of this one is {found.get('status')!r}"

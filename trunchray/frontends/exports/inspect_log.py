@@ -122,7 +122,7 @@ def _said(steps: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
                     "content": shown if isinstance(shown, str) else json.dumps(shown, ensure_ascii=False),
                 }
             case _:
-                pass  # a limit is nothing that was said
+                pass  # neither a limit nor what was observed is anything that was said
 
 
 def _assistant(said: Mapping[str, Any]) -> dict[str, Any]:

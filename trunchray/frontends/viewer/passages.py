@@ -9,8 +9,11 @@ from typing import Any, Literal, NamedTuple
 from pydantic import JsonValue
 
 from trunchray.core.case import Case
+from trunchray.core.checks import RubricLine
 
-Role = Literal["system", "prompt", "private", "answer", "call", "result", "limit", "message", "details"]
+Role = Literal[
+    "system", "prompt", "private", "answer", "call", "result", "limit", "attempt", "message", "check", "details"
+]
 
 LONGEST = 20_000
 """Characters of a passage that are sent unless more are asked for."""
@@ -44,18 +47,25 @@ def kept_private(case: Case) -> list[Passage]:
 def told(row: Mapping[str, Any]) -> list[Passage]:
     """The trace of a trial; its answer at the end, where that is not the last thing that the model said."""
     found = [passage for step in row["steps"] or [] for passage in _step(step)]
+    if _is_of_attempt(row):
+        found += [passage for call in row["tool_calls"] or [] for passage in _call(call)]
     spoken = [passage.text for passage in found if passage.role == "answer"]
     if row["output"] and (not spoken or spoken[-1] != row["output"]):
         found.append(Passage("answer", "", row["output"]))
     return found
 
 
-def remarks(row: Mapping[str, Any], *, private: bool) -> list[Passage]:
-    """What the evaluator said besides its score, which quotes what it expects and is `private`, or why it said none."""
+def remarks(row: Mapping[str, Any], case: Case, *, private: bool) -> list[Passage]:
+    """What the evaluator said besides its score, which quotes what it expects and is `private`, or why it said none.
+
+    Of the attempt of a coding tool that is each check of its case, with the evidence.
+    """
     if not (private or row["failure"]):
         return []
     message = row["failure"]["message"] if row["failure"] else row["message"]
     details = row["details"]
+    if _is_of_attempt(row) and details:
+        return [_check(case, name, result) for name, result in sorted(details["checks"].items(), key=_place)]
     return [
         *([Passage("message", "", message)] if message else []),
         *([] if details is None else [Passage("details", "", as_text(details))]),
@@ -90,6 +100,8 @@ def _step(step: Mapping[str, Any]) -> Iterator[Passage]:
             yield Passage("result", step["name"], as_text(step["output"].get("value")))
         case "observed":
             yield from _observed(step["output"])
+        case "attempt":
+            yield Passage("attempt", step["name"], _about_attempt(step["output"]))
         case _:
             yield Passage("limit", step["name"], as_text(step["input"]))
 
@@ -100,6 +112,40 @@ def _observed(record: Mapping[str, Any]) -> Iterator[Passage]:
     if "input" in record:
         yield Passage("call", name, as_text(record["input"]))
     yield Passage("result", name, as_text(record.get("error", record.get("output", ""))))
+
+
+def _is_of_attempt(row: Mapping[str, Any]) -> bool:
+    """Whether a coding tool was at work, whose calls are no steps of their own."""
+    return any(step["kind"] == "attempt" for step in row["steps"] or [])
+
+
+def _about_attempt(told: Mapping[str, Any]) -> str:
+    """Where it is kept, how it ended, and, where somebody looked, whether the skill was loaded."""
+    loaded = told.get("loaded")
+    lines = [f"status  {told.get('status')}", f"folder  {told.get('folder')}"]
+    return "\n".join([*lines, *([] if loaded is None else [f"skill   {'loaded' if loaded else 'not loaded'}"])])
+
+
+def _call(call: Mapping[str, Any]) -> Iterator[Passage]:
+    """A tool call of a coding tool, and what came of it where the tool has printed that."""
+    name = call["toolName"]
+    yield Passage("call", name, as_text(call["input"]))
+    result = call.get("output") if call.get("error") is None else call["error"]
+    if result is not None:
+        yield Passage("result", name, as_text(result))
+
+
+def _check(case: Case, name: str, result: Mapping[str, Any]) -> Passage:
+    """One check, a line of a rubric say, with its verdict and the evidence for it."""
+    check = case.checks.get(name)
+    said = [check.text if isinstance(check, RubricLine) else "", result.get("explanation") or ""]
+    return Passage("check", f"{name} {'passed' if result['pass'] else 'failed'}", "\n\n".join(filter(None, said)))
+
+
+def _place(check: tuple[str, Any]) -> tuple[str, int]:
+    """Orders checks by name, and those that are numbered by number: rubric-10 comes after rubric-9."""
+    stem, _, number = check[0].rpartition("-")
+    return (stem, int(number)) if number.isdecimal() else (check[0], 0)
 
 
 def _arguments(raw: str) -> str:

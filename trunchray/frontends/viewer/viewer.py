@@ -148,7 +148,7 @@ class Viewer:
             "score": row["score"],
             "failure": None if failure is None else f"{failure['boundary']}/{failure['type']}",
             "began": row["started_at"].isoformat(),
-            "remarks": shown(remarks(row, private=self._private)),
+            "remarks": shown(self._remarks(query, row)),
         }
         about |= {name: row[name] for name in (*_MEASURED, *_KNOWN_BY)}
         about |= {name: row.get(name) for name in _ADDED}
@@ -160,7 +160,7 @@ class Viewer:
             passages = self._passages(self._run(query).cases[_given(query, "id")])
         else:
             row = self._row(query)
-            passages = remarks(row, private=self._private) if "remarks" in query else told(row)
+            passages = self._remarks(query, row) if "remarks" in query else told(row)
         number = _count(query, "start")
         if number >= len(passages):
             raise UsageError(f"start: {number} is not one of {len(passages)} passages, counted from 0")
@@ -189,6 +189,9 @@ class Viewer:
         if head := self._index.trial(run.number, case_id, model, attempt):
             return run.row(head)
         raise UsageError(f"run {query['run']!r} has no row of attempt {attempt} of {model!r} at case {case_id!r}")
+
+    def _remarks(self, query: Query, row: Mapping[str, Any]) -> list[Passage]:
+        return remarks(row, self._run(query).cases[row["case_id"]], private=self._private)
 
     def _run(self, query: Query) -> ViewedRun:
         return self._runs[self._number(_given(query, "run")) or 0]

@@ -11,7 +11,9 @@ const TITLES = {
   call: "Tool call",
   result: "Tool result",
   limit: "Limit reached",
+  attempt: "Attempt",
   message: "Verdict",
+  check: "Check",
   details: "Details",
 };
 
