@@ -47,6 +47,31 @@ def test_a_folder_that_cannot_be_read_is_not_taken_for_empty(tmp_path: Path):
         Store(str(tmp_path)).find("commits")
 
 
+def test_links_in_circles(tmp_path: Path):
+    """Two links of a folder to itself have more paths than can be listed; each file is found once, where it is."""
+    folder, beside = tmp_path / "run" / "cwd", tmp_path / "beside"
+    for each in (folder / "deep", beside):
+        each.mkdir(parents=True)
+        (each / "file").touch()
+    for name in "abc":
+        (folder / name).symlink_to(".")
+        (folder / "deep" / name).symlink_to("..")
+    (folder / "elsewhere").symlink_to(beside)
+    (beside / "back").symlink_to(folder)
+    assert Store(str(tmp_path / "run")).find() == ["cwd/deep/file", "cwd/elsewhere/file"]
+
+
+def test_copies(store: Store):
+    """A copy replaces what is there; what is missing cannot be copied."""
+    store.write("a/b", b"1")
+    store.write("c", b"old")
+    store.copy("a/b", "c")
+    store.copy("a/b", "new/folder/d")
+    assert (store.read("c"), store.read("new/folder/d"), store.read("a/b")) == (b"1", b"1", b"1")
+    with pytest.raises(FileNotFoundError):
+        store.copy("gone", "c")
+
+
 def test_create_is_won_once(store: Store):
     """Of two creations of the same object the first wins, and the loser is told."""
     assert store.create("commit.json", b"mine")
