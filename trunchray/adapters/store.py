@@ -374,14 +374,14 @@ def _files(folder: str) -> list[str]:
                 continue
             seen.add(here)
             found += [f"{root}/{name}" for name in names]
-            pending += [link for name in folders if os.path.islink(link := f"{root}/{name}")]
+            pending += [link for name in folders if Path(link := f"{root}/{name}").is_symlink()]
     return found
 
 
 def _identity(folder: str) -> tuple[int, int]:
     """What is the same of a folder under each of its names; of one that has just gone, that of no other."""
     try:
-        status = os.stat(folder)
+        status = Path(folder).stat()
     except FileNotFoundError:
         return (-1, -1)
     return status.st_dev, status.st_ino
