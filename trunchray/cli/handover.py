@@ -20,7 +20,7 @@ from trunchray.cli.cost import CostCheck
 from trunchray.cli.job import Job
 from trunchray.cli.output import Output, write_file
 from trunchray.cli.submitted import described, exit_code, state, wait
-from trunchray.engine.launch import check
+from trunchray.engine.launch import check, is_finished
 from trunchray.errors import UsageError
 from trunchray.frontends.kuberay import Pods, job_name, ray_job, text
 from trunchray.frontends.submission import command, store_config
@@ -50,6 +50,9 @@ class ToJobs:
         self._output, self._cluster = output, RayJobs(address)
 
     def __call__(self, job: Job, *, yes: bool, flags: Mapping[str, bool]) -> None:
+        if is_finished(job.spec, job.release, job.out):
+            _show_finished(self._output, job)
+            return
         if self._cluster.driving(job.run_uri) is None:
             _confirm(self._output, job, yes=yes, driven=flags["--takeover"])
         config, words = _stored(job, flags)
@@ -114,6 +117,9 @@ class ToKubernetes:
     def __call__(self, job: Job, *, yes: bool, flags: Mapping[str, bool]) -> None:
         run, namespace = job.run_uri, self._pods.namespace
         name = job_name(run)
+        if self._apply and is_finished(job.spec, job.release, job.out):
+            _show_finished(self._output, job)
+            return
         alive = kubectl.alive(name, namespace) if self._apply else None
         if alive:
             raise UsageError(
@@ -179,6 +185,13 @@ def _say_what_nodes_need(output: Output, job: Job, secrets: Sequence[str] | None
     for agent in job.spec.agents:
         if agent.base_url and urlsplit(agent.base_url).hostname in {"localhost", "127.0.0.1", "::1"}:
             output.warn(f"model {agent.name!r}: on a cluster, {agent.base_url} is each node itself")
+
+
+def _show_finished(output: Output, job: Job) -> None:
+    """Nobody has to do anything."""
+    output.note("complete: all its trials are counted already, nothing was submitted")
+    lines = {"run": job.run_uri, "report": f"{job.run_uri}/report/report.html"}
+    _show(output, {"id": None, "new": False, **lines}, lines)
 
 
 def _show(output: Output, value: dict[str, JsonValue], lines: Mapping[str, str]) -> None:

@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event as Flag
@@ -18,7 +18,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.sandbox.launcher import Requirement
 from trunchray.adapters.telemetry.connect import connect, refuse_untraceable
-from trunchray.core.agent import ModelAgent, PythonAgent
+from trunchray.core.agent import AgentSpec, ModelAgent, PythonAgent
 from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
 from trunchray.core.plan import Plan, make_plan
@@ -28,7 +28,7 @@ from trunchray.core.telemetry import SILENCE, Observe, Telemetry
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.program import Program, required
-from trunchray.engine.progress import Snapshot, Terms
+from trunchray.engine.progress import Snapshot, Terms, question
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.seating import PoolName, Seating
 from trunchray.engine.spending import Balance, Spending, estimate
@@ -96,10 +96,10 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
             required(how.program, agent)
     how.spending.refuse_unpriced(spec.agents)
     refuse_untraceable(how.observe)
-    if how.address is None and _asks(spec, how):
-        _check_models(spec, inputs)
     folder = RunFolder(how.at or f"{how.out}/{spec.run_id}")
-    _extended(folder, spec)  # so is another question
+    extended = _extended(folder, spec)  # so is another question
+    if how.address is None and _asks(spec, how):
+        _check_models(_unfinished(spec.agents, make_plan(extended, index), folder), inputs)
     lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
     telemetry: Telemetry = SILENCE
     if not folder.store.conditional:
@@ -193,9 +193,32 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
     return publish(result.report, folder)
 
 
-def _check_models(spec: RunSpec, inputs: Mapping[str, bytes]) -> None:
+def is_finished(spec: RunSpec, release: StoredRelease, out: str) -> bool:
+    """Whether the command would do nothing: its models have no trial to run, and their report is written.
+
+    Raises:
+        UsageError: the run cannot be carried out as asked.
+    """
+    folder = RunFolder(f"{out}/{spec.run_id}")
+    stored, last = folder.spec(), Snapshot.read(folder.progress())
+    if stored is None or last is None or not last.final or last.question != question(stored):
+        return False
+    plan = make_plan(extend(stored, spec, at=folder.uri), release.cases().index)
+    return not _unfinished(spec.agents, plan, folder)
+
+
+def _unfinished(agents: Sequence[AgentSpec], plan: Plan, folder: RunFolder) -> list[AgentSpec]:
+    """Those of the agents that have trials to run, or to run again, by the commits that there are."""
+    # To look whether all commits count would take longer than it is worth.
+    commits = folder.commits()
+    receipts = ((shard.agent.name, commits.get(shard.id)) for shard in plan.shards)
+    owing = {name for name, of in receipts if of is None or of.missing or of.counts.retryable}
+    return [agent for agent in agents if agent.name in owing]
+
+
+def _check_models(agents: Iterable[AgentSpec], inputs: Mapping[str, bytes]) -> None:
     """Find out before the first trial that a key is missing or that nobody listens."""
-    for agent in spec.agents:
+    for agent in agents:
         if not isinstance(agent, ModelAgent):
             continue
         replay = inputs.get(agent.mock.replay) if agent.mock and agent.mock.replay else None

@@ -206,7 +206,9 @@ class Run:
         found = Progress(self._plan, commits).snapshot({})
         asks = self._aim != "regrade" and self._plan.spec.regrades is None
         errors = sum(commits[shard].counts.retryable for shard in again) if asks else 0
-        if found.rows:
+        if found.rows == found.planned and not again:
+            self._observer.note(f"complete: all {found.planned:,} trials are counted already")
+        elif found.rows:
             asked_again = f"; {errors:,} that ended in an error are asked again" if errors else ""
             self._observer.note(f"{found.rows:,} of {found.planned:,} trials are counted already{asked_again}")
 

@@ -191,6 +191,73 @@ def test_a_provider_that_goes_away(config: dict[str, Any], trunchray: CommandLin
     assert (outcome.json["passed"], outcome.json["error"], outcome.json["complete"]) == (7, 1, True)
 
 
+def asked_over_http(name: str, provider: CountingProvider, key: str) -> dict[str, Any]:
+    """A model behind a server, whose key is in the environment variable `key`."""
+    return {"id": "local/m", "name": name, "base_url": provider.base_url, "api_key_env": key}
+
+
+def test_a_finished_run_needs_neither_key_nor_server(
+    config: dict[str, Any], trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
+    """Given again, the command says that the run is complete and where its report is; so does a further model's."""
+    monkeypatch.setenv("KEY_OF_A", "sk-a")
+    with CountingProvider() as provider:
+        first = asked_over_http("a", provider, "KEY_OF_A")
+        assert trunchray("run", write(config, models=[first])).code == 0
+    monkeypatch.delenv("KEY_OF_A")
+    again = trunchray("run", write(config, models=[first]))
+    assert again.code == 0, again.err
+    assert "complete: all 8 trials are counted already" in again.err
+    assert again.out.splitlines()[-1].startswith("report  ")
+    assert again.out.endswith("/runs/r/report/report.html\n")
+    both = trunchray("run", write(config, models=[first, model("echo")]), "--json")
+    assert (both.code, both.json["passed"]) == (0, 16), both.err
+
+
+def test_only_models_with_trials_to_run_need_their_keys(
+    config: dict[str, Any], trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
+    """Of two models whose keys are gone, the one is missed that the command would ask."""
+    monkeypatch.setenv("KEY_OF_A", "sk-a")
+    with CountingProvider() as provider:
+        first = asked_over_http("a", provider, "KEY_OF_A")
+        second = asked_over_http("b", provider, "KEY_OF_B") | {"params": {"top_p": 0.5}}
+        assert trunchray("run", write(config, models=[first])).code == 0
+        monkeypatch.delenv("KEY_OF_A")
+        path = write(config, models=[first, second])
+        assert "set the environment variable KEY_OF_B where" in trunchray.refused("run", path)
+        monkeypatch.setenv("KEY_OF_B", "sk-b")
+        assert trunchray("run", path).code == 0
+
+
+def test_errors_that_are_asked_again_need_their_key(
+    config: dict[str, Any], trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
+    """A run with an error that asking again may mend is not finished: without the key it is refused, and untouched."""
+    monkeypatch.setenv("KEY_OF_A", "sk-a")
+    with CountingProvider() as provider:
+        provider.failing = {"prompt 3": 500}
+        only = asked_over_http("a", provider, "KEY_OF_A") | {"pacing": {"max_retries": 0}}
+        assert trunchray("run", write(config, models=[only])).code == 3
+        monkeypatch.delenv("KEY_OF_A")
+        assert "set the environment variable KEY_OF_A where" in trunchray.refused("run", "run.yaml")
+
+
+def test_lost_rows_of_a_finished_run_need_its_key(
+    config: dict[str, Any], trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
+    """Rows that are gone are asked for again; when the key is missing by then, it is named, and the rows stay owed."""
+    monkeypatch.setenv("KEY_OF_A", "sk-a")
+    with CountingProvider() as provider:
+        assert trunchray("run", write(config, models=[asked_over_http("a", provider, "KEY_OF_A")])).code == 0
+        next(Path("runs/r").glob("parts/*/*.parquet")).unlink()
+        monkeypatch.delenv("KEY_OF_A")
+        said = trunchray("run", "run.yaml")
+        assert (said.code, "set the environment variable KEY_OF_A where" in said.err) == (3, True), said.err
+        monkeypatch.setenv("KEY_OF_A", "sk-a")
+        assert trunchray("run", "run.yaml", "--json").json["passed"] == 8
+
+
 @pytest.fixture
 def done(config: dict[str, Any], trunchray: CommandLine) -> Path:
     """The folder of a finished run."""

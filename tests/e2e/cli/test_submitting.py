@@ -105,6 +105,24 @@ def test_submitting_twice(config: Path, here: Path, cluster: Dashboard, trunchra
     assert (third.json["id"], third.json["config"]) == ("small-2", first.json["config"])
 
 
+def test_a_finished_run_is_not_submitted(config: Path, here: Path, cluster: Dashboard, trunchray: CommandLine):
+    """It is said where its report is, no job is begun, and nothing is put on the store."""
+    assert trunchray("run", config).code == 0
+    report = (here / "shared" / "small" / "report" / "report.html").as_posix()
+    submit = ("submit", config, "--address", cluster.address)
+    said = trunchray(*submit)  # which copies the release to where the run is, as it always does first
+    assert said.code == 0, said.err
+    before = trunchray.listing()
+    for options in ((), ("--kuberay", "--apply")):
+        target = submit if not options else ("submit", config, *options)
+        again = trunchray(*target, "--json")
+        assert (again.code, again.json["report"], again.json["new"]) == (0, report, False), again.err
+        assert "complete: all its trials are counted already, nothing was submitted" in again.err
+    assert (trunchray.listing(), cluster.jobs) == (before, {})
+    trunchray(*submit, "--attempts", 2)
+    assert len(cluster.jobs) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "code", "exits", "says"),
     [
