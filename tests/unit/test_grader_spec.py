@@ -55,8 +55,22 @@ def test_what_is_no_grader() -> None:
 
 
 def test_names_that_tools_look_for() -> None:
-    """Instructions of the usual tools get another name, in any case of letters; ordinary files keep theirs."""
-    for name in ("AGENTS.md", "claude.md", ".claude", ".agents", "GEMINI.md", ".mcp.json", ".cursor", "SKILL.md"):
+    """Instructions of the usual tools, and all that is hidden, get another name; ordinary files keep theirs."""
+    for name in (
+        ".goosehints",
+        "WARP.md",
+        "crush.md",
+        ".of-a-tool-that-nobody-knows",
+        ".memlog.md",
+        "AGENTS.md",
+        "claude.md",
+        ".claude",
+        ".agents",
+        "GEMINI.md",
+        ".mcp.json",
+        ".cursor",
+        "SKILL.md",
+    ):
         assert disarmed(name) == f"{name}.data"
-    for name in ("brief.md", ".memlog.md", "agents", "claude.txt", ""):
+    for name in ("brief.md", "agents", "claude.txt", ""):
         assert disarmed(name) == name

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from trunchray.core.agent import HarnessAgent, SkillTree, TriggerSkill
 from trunchray.core.frozen import first_problem
+from trunchray.core.grader_spec import HarnessGrader
 from trunchray.core.harness import Harness
 
 TREE = "a" * 64
@@ -35,7 +36,7 @@ def test_the_documented_defaults():
     [
         ({"command": []}, "is empty"),
         ({"command": "tool {prompt}"}, "command"),
-        ({"command": ["tool", "-p"]}, "no token with '{prompt}'"),
+        ({"command": ["tool", "-p"]}, "tokens has '{prompt}' in it"),
         ({"command": ["", "{prompt}"]}, "begins with an empty token"),
         ({"command": ["tool", 1, "{prompt}"]}, "command.1"),
         ({"command": ["tool", "{prompt}", "\0"]}, "NUL"),
@@ -94,6 +95,55 @@ def test_a_credential_is_refused_without_being_shown(name: str, value: str):
 def test_what_is_no_credential_is_kept(name: str, value: str):
     """A forwarded variable, a path in the fresh home, a number or a name stand in the harness as they are."""
     assert harness(env={name: value}).env == {name: value}
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["--api-key", "hunter2hunter2"],
+        ["--api-key=hunter2hunter2"],
+        ["OPENAI_API_KEY=hunter2hunter2"],
+        ["-H", "X-Api-Key: hunter2hunter2"],
+        ["-H", "Authorization: Bearer hunter2hunter2"],
+        ["--set", "a=sk-hunter2hunter2hunter2"],
+        ["--proxy", "http://me:hunter2hunter2@proxy"],
+    ],
+)
+def test_a_credential_in_the_command_is_refused_without_being_shown(tokens: list[str]):
+    """The command is stored with the run and stands in its report, whether the tool is under test or grades."""
+    for build in (
+        lambda command: harness(command=command),
+        lambda command: HarnessGrader(harness=harness(command=command)),
+    ):
+        with pytest.raises(ValidationError) as caught:
+            build(["tool", *tokens, "{prompt}"])
+        said = first_problem(caught.value)
+        assert "something like a credential" in said
+        assert "hunter2" not in said
+
+
+def test_a_command_without_a_prompt_is_not_shown():
+    """Whatever is wrong with a command, what is in it may be a key."""
+    assert "hunter2" not in refusal(command=["tool", "--api-key", "hunter2hunter2"])
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        ["--key", "{prompt}"],
+        ["--api-key=$OPENAI_API_KEY"],
+        ["-H", "Authorization: Bearer $TOKEN"],
+        ["--max-tokens", "32000"],
+        ["--api-key-env", "OPENAI_API_KEY"],
+        ["--auth-type", "oauth-personal"],
+        ["--task", "task-with-a-very-long-name-of-its-own"],
+        ["--key-file", "~/.tool/key"],
+        ["-c", "print(sorted(names, key=len))"],
+    ],
+)
+def test_what_is_no_credential_in_a_command(tokens: list[str]):
+    """A reference to one, a number, a file or the name of a setting."""
+    assert harness(command=["tool", *tokens, "{prompt}"])
 
 
 def test_cwd_within_the_users_prompt_stays_as_it_is():

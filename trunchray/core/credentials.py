@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 _SECRET_NAME = re.compile(r"auth(?!ors?(-|$))|cookie|(^|-)(key|token|secret|password|passwd|signature)(-|$)|apikey")
 _SECRET_VALUE = re.compile(
-    r"(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[opsur]_\w{16,}|github_pat_\w+|glpat-\S+|xox[a-z]-\S+|(AKIA|ASIA)[A-Z0-9]{16}"
-    r"|AIza[\w-]{30,}|hf_[A-Za-z0-9]{20,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN .*|Bearer \S+|\w[\w+.-]*://[^/\s@]*:[^/\s@]+@.*",
+    r"(?<![A-Za-z0-9])(sk|pk|rk)[-_][A-Za-z0-9_-]{16,}|gh[opsur]_\w{16,}|github_pat_\w+|glpat-\S+|xox[a-z]-\S+"
+    r"|(AKIA|ASIA)[A-Z0-9]{16}|AIza[\w-]{30,}|hf_[A-Za-z0-9]{20,}|eyJ[\w-]+\.[\w-]+\.[\w-]*|-----BEGIN .*|Bearer (?![${])\S+|\w[\w+.-]*://[^/\s@]*:[^/\s@]+@.*",
     re.DOTALL,
 )
+_LAST_WORD = re.compile(r"(^|-)(key|token|secret|password|passwd|passphrase|credential)$|apikey$")
+_SETTING = re.compile(r"-{0,2}([A-Za-z][\w.-]*)(?:=|: +)(\S+)")
+"""`--name=value`, `NAME=value`, or a header."""
+_ELSEWHERE = re.compile(r"[${~].*|.*\{(prompt|query|cwd)\}.*", re.DOTALL)
+"""A variable, a path in the home, or what stands for something else."""
 _HARMLESS = re.compile(
     r"\d*|true|false|yes|no|on|off|none|dummy|empty|unused|not-needed|local|ollama|lm-studio", re.IGNORECASE
 )
@@ -29,3 +35,30 @@ def looks_secret(name: str, value: str) -> bool:
     if _SECRET_VALUE.fullmatch(value.strip()):
         return True
     return names_secret(name) and not _HARMLESS.fullmatch(value.strip())
+
+
+def is_credential(name: str) -> bool:
+    """Whether what has this name, in any spelling, is a credential itself, and no setting or count of such.
+
+    `accessToken` and `api_key` are, `auth_mode`, `max_tokens` and `key_file` are not.
+    """
+    words = re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", name).lower().replace("_", "-").replace(".", "-")
+    return _LAST_WORD.search(words) is not None
+
+
+def secret_arguments(tokens: Sequence[str]) -> list[int]:
+    """The places, from 0, of the tokens of a command that hold something like a credential."""
+    return [n for n, token in enumerate(tokens) if _gives_away(token, tokens[n - 1] if n else "")]
+
+
+def _gives_away(token: str, before: str) -> bool:
+    if _SECRET_VALUE.search(token):
+        return True
+    setting = _SETTING.fullmatch(token)
+    if setting:
+        name, value = setting.groups()
+    elif before.startswith("-") and not token.startswith("-"):
+        name, value = before.lstrip("-"), token
+    else:
+        return False
+    return is_credential(name) and not (_HARMLESS.fullmatch(value) or _ELSEWHERE.fullmatch(value))

@@ -6,7 +6,7 @@ import re
 
 from pydantic import field_validator
 
-from trunchray.core.credentials import looks_secret
+from trunchray.core.credentials import looks_secret, secret_arguments
 from trunchray.core.frozen import Frozen
 from trunchray.core.inside import inside
 
@@ -38,7 +38,13 @@ class Harness(Frozen):
             raise ValueError("holds a NUL character, which no argument can")
         if not any("{prompt}" in token or "{query}" in token for token in command):
             raise ValueError(
-                f"{list(command)!r} has no token with '{{prompt}}', so the tool would not be told anything"
+                f"none of its {len(command)} tokens has '{{prompt}}' in it, so the tool would not be told anything; "
+                "add the argument that takes the prompt"
+            )
+        if places := secret_arguments(command):
+            raise ValueError(
+                f"token {places[0] + 1} holds something like a credential, which would be stored with the run; "
+                'let the tool read it from a variable, and name that in env with the value ""'
             )
         return command
 

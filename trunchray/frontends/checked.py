@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from trunchray.core.credentials import secret_arguments
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
@@ -69,6 +70,8 @@ def _reason(error: ErrorDetails) -> str:
 
 
 def _shown(value: object) -> str:
+    if isinstance(value, str) and secret_arguments(value.split()):
+        return "text with something like a credential in it"
     return excerpt(repr(value), 60)
 
 

@@ -21,7 +21,7 @@ class Redaction:
 
     def __init__(self, keys: Iterable[str], proxies: Iterable[str]) -> None:
         secrets = {key: "[key]" for key in keys if key}
-        for login in (login for proxy in proxies for login in _logins(URL(proxy))):
+        for login in (login for proxy in proxies for login in logins(proxy)):
             secrets[f"{login}@"] = "[proxy login]@"
             if len(login) >= _SHORTEST_LOGIN:
                 secrets[login] = "[proxy login]"
@@ -43,12 +43,17 @@ class Redaction:
         return json_text.well_formed(text)
 
 
-def _logins(proxy: URL) -> set[str]:
-    """Every form in which the login is written or sent; a user without a password is a secret by itself."""
-    if proxy.raw_user is None and proxy.raw_password is None:
+def logins(proxy: str) -> set[str]:
+    """Every form in which the login of a URL is written or sent; a user without a password is a secret by itself.
+
+    Raises:
+        ValueError: it is no URL.
+    """
+    url = URL(proxy)
+    if url.raw_user is None and url.raw_password is None:
         return set()
-    user, password = proxy.user or "", proxy.password or ""
-    whole = {proxy.authority.rpartition("@")[0], proxy.raw_authority.rpartition("@")[0], f"{user}:{password}"}
+    user, password = url.user or "", url.password or ""
+    whole = {url.authority.rpartition("@")[0], url.raw_authority.rpartition("@")[0], f"{user}:{password}"}
     sent = {b64encode(f"{user}:{password}".encode(code, "replace")).decode() for code in ("latin1", "utf-8")}
-    alone = {password, proxy.raw_password or ""} if password else {user, proxy.raw_user or ""}
+    alone = {password, url.raw_password or ""} if password else {user, url.raw_user or ""}
     return {text for text in whole | sent | alone if text}

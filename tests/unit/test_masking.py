@@ -1,0 +1,109 @@
+"""Credentials that a coding tool could come by, found where they are kept and taken out of what is kept of its runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trunchray.core.masking import MOST, Mask, MaskedStream
+from trunchray.core.secrets import secrets_in, secrets_of
+
+KEY = "k9Xv72mQpL0aZr"
+
+
+@pytest.mark.parametrize("pieces", [1, 3, 7, 1000])
+def test_a_credential_is_masked_however_it_is_cut(pieces: int):
+    """At the beginning, in the middle, twice in a row and at the end; what only begins like one stays."""
+    content = f"{KEY} and {KEY}{KEY}, {KEY[:-1]}! {KEY}".encode()
+    stream = MaskedStream(Mask([KEY]))
+    masked = b"".join(stream.feed(content[at : at + pieces]) for at in range(0, len(content), pieces)) + stream.end()
+    assert masked.decode() == f"[masked] and [masked][masked], {KEY[:-1]}! [masked]"
+
+
+def test_without_credentials_nothing_is_held_back():
+    """What a tool prints is kept as it comes."""
+    stream = MaskedStream(Mask(["short"]))
+    assert (stream.feed(b"short"), stream.end()) == (b"short", b"")
+
+
+@pytest.mark.parametrize("pieces", [1, 5, 1000])
+def test_the_longer_of_two_is_masked_as_a_whole(pieces: int):
+    """One that is the beginning of another does not leave the other's end."""
+    stream = MaskedStream(Mask([KEY, f"{KEY}.rest-of-it"]))
+    content = f"<{KEY}.rest-of-it>".encode()
+    parts = [stream.feed(content[at : at + pieces]) for at in range(0, len(content), pieces)]
+    assert b"".join([*parts, stream.end()]) == b"<[masked]>"
+
+
+def test_what_json_makes_of_a_credential_is_masked_as_well():
+    """Events are JSON, where quotes, line ends and letters look different."""
+    secret = 'pä"ss\nword'
+    mask = Mask([secret])
+    for text in (json.dumps(secret), json.dumps(secret, ensure_ascii=False), f'"{secret}"'):
+        assert mask.text(text) == '"[masked]"'
+
+
+def test_a_file_that_is_no_text_keeps_its_length():
+    """What is at a place of an archive stays at that place."""
+    assert Mask([KEY]).content(f"\0{KEY}\0".encode()) == b"\0" + b"*" * len(KEY) + b"\0"
+
+
+def test_how_many_are_looked_for():
+    """There is an end to it, which is told."""
+    assert Mask(f"secret-{n:05}" for n in range(MOST + 3)).left_out == 3
+
+
+def test_credentials_in_a_login_file():
+    """Tokens and keys are found, and settings are left."""
+    login = {
+        "auth_mode": "external",
+        "OPENAI_API_KEY": None,
+        "tokens": {"id_token": "eyJhbGciOi.eyJzdWIiOiIx.abc123", "account_id": "f81d4fae-7dec-11d0-a765-00a0c91e6bf6"},
+        "password": "correcthorse",
+        "last_refresh": "2026-01-01T00:00:00.123456Z",
+        "model": "claude-sonnet-4-5-20250929",
+        "email": "someone@example.com",
+        "hasCompletedProjectOnboarding": True,
+    }
+    assert sorted(secrets_in(json.dumps(login))) == [
+        "correcthorse",
+        "eyJhbGciOi.eyJzdWIiOiIx.abc123",
+        "f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+    ]
+
+
+def test_credentials_in_other_files():
+    """As lines of settings, as a key of several lines, and after a colon."""
+    text = f"""
+model = "gpt-5-codex"
+approval_policy = "never"
+password = "correcthorse"
+api_key={KEY}
+//registry.example.com/:_authToken=npm_{KEY}
+-----BEGIN PRIVATE KEY-----
+MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
+-----END PRIVATE KEY-----
+"""
+    found = secrets_in(text)
+    assert {"correcthorse", KEY, f"npm_{KEY}", "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC"} <= set(found)
+    assert Mask(found).text("gpt-5-codex is never used, see approval_policy") == (
+        "gpt-5-codex is never used, see approval_policy"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        ("ANTHROPIC_API_KEY", "correcthorse", ["correcthorse"]),
+        ("SOMETHING", KEY, [KEY]),
+        ("HTTPS_PROXY", "http://me:secretly@proxy:80", ["http://me:secretly@proxy:80"]),
+        ("ANTHROPIC_MODEL", "claude-sonnet-4-5", []),
+        ("ANTHROPIC_BASE_URL", "https://api.example.com/v1", []),
+        ("USER", "somebody", []),
+        ("ANTHROPIC_API_KEY", "short", []),
+    ],
+)
+def test_credentials_in_variables(name: str, value: str, found: list[str]):
+    """By name or by look; a model, an address or a user that a transcript names is none."""
+    assert secrets_of(name, value) == found

@@ -1,0 +1,72 @@
+"""The machine on which coding tools run."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trunchray.adapters.models.redaction import logins
+from trunchray.adapters.tree import followed
+from trunchray.core.credentials import is_credential
+from trunchray.core.harness import Harness
+from trunchray.core.masking import Mask
+from trunchray.core.secrets import secrets_in, secrets_of
+
+_FILE_READ, _ALL_READ = 1 << 20, 1 << 24
+"""Bytes of one home file, and of all together, in which credentials are looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What a run takes from it. `clock` counts seconds from anywhere."""
+
+    clock: Callable[[], float] = time.monotonic
+    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    home: Path = field(default_factory=Path.home)
+    rooms: Path | None = None
+    """The folder of clean rooms; None: that of this user among temporary files."""
+    grace: float = 5.0
+    """Seconds between asking a command to end and killing it."""
+
+    def mask(self, harness: Harness | None) -> Mask:
+        """The credentials that a run of this harness could come by, as they are now.
+
+        They are the values of variables that are passed on, and of all that are named as credentials are, and what
+        looks like one in the home files.
+        """
+        return Mask([*self._of_variables(harness), *self._of_home(harness)] if harness else ())
+
+    def _of_variables(self, harness: Harness) -> Iterator[str]:
+        for name, value in self.variables.items():
+            if harness.env.get(name) == "" or is_credential(name):
+                yield from secrets_of(name, value)
+                if "@" in value and "://" in value:
+                    yield from _logins(value)
+
+    def _of_home(self, harness: Harness) -> Iterator[str]:
+        left = _ALL_READ
+        for file in _files(self.home, harness.home_files):
+            with file.open("rb") as opened:
+                content = opened.read(min(_FILE_READ, left))
+            left -= len(content)
+            if b"\0" not in content:
+                yield from secrets_in(content.decode(errors="replace"))
+
+
+def _logins(url: str) -> set[str]:
+    try:
+        return logins(url)
+    except ValueError:
+        return set()
+
+
+def _files(home: Path, paths: tuple[str, ...]) -> Iterator[Path]:
+    """The files among these, and those in the folders among them, as far as they may be read."""
+    for path in paths:
+        found = home / path
+        listed = [found] if found.is_file() else (file for _, file in followed(found, frozenset(), strict=False))
+        if found.exists():
+            yield from (file for file in listed if file.is_file() and os.access(file, os.R_OK))
