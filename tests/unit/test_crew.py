@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import inf
 
 import pytest
 
@@ -137,6 +138,24 @@ def test_workers_of_a_node_that_drains(in_seconds: float, grace: float):
     world.pass_by(crew)
     assert world.notes == ["node 10.0.0.2 is about to leave: its workers store what they have and end"]
     assert world.warnings == []
+
+
+def test_workers_in_which_calls_hang_are_replaced():
+    """One finishes what it has in flight, however long that takes, and another works on its node from then on."""
+    world = World([HEAD])
+    crew = world.crew()
+    world.pass_by(crew)
+    hung = crew.seats[0]
+    hung.hangs, hung.out["call"] = True, WORK
+    world.pass_by(crew)
+    assert isinstance(hung, Worker)
+    assert (hung.takes, hung.hands_back, hung.grace) == (False, True, inf)
+    assert world.pass_by(crew) == ["1", "1", "1"]
+    hung.out.clear()
+    assert world.pass_by(crew) == ["1", "1"]
+    assert hung not in crew.seats
+    assert world.notes == ["calls that ran out of time go on in their threads: workers that hold such are replaced"]
+    assert not any(node.draining for node in crew.standings())
 
 
 def test_a_node_that_lacks_something_is_left_out_for_a_while():

@@ -7,6 +7,7 @@ import contextvars
 import inspect
 import queue
 import threading
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
@@ -23,8 +24,20 @@ IDLE = 10.0
 _idle: list[queue.SimpleQueue[Work]] = []
 """Where threads take work from that have none; the last one that became idle is the first to get some."""
 
+LINGERING = 2.0
+"""Seconds after which a function that was given up and goes on is said to hang."""
+
+_given_up: dict[_Call, float] = {}
+"""Since when nobody waits any more for functions that still run in their threads."""
+
 _abandoned: set[asyncio.Task[Outcome]] = set()
 """What was told to stop and has not yet; an event loop alone would not keep it."""
+
+
+class _Call:
+    """A function in a thread."""
+
+    over = False
 
 
 async def within(seconds: float, work: Awaitable[Any]) -> Any:
@@ -106,6 +119,7 @@ async def in_thread(function: Callable[[], Any]) -> Any:
     """
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[Outcome] = loop.create_future()
+    this = _Call()
 
     def tell(outcome: Outcome) -> None:
         if not ended.done():
@@ -118,15 +132,29 @@ async def in_thread(function: Callable[[], Any]) -> Any:
             outcome = (function(), None)
         except BaseException as e:  # SystemExit too: it ends the call, not the process
             outcome = (None, e)
+        this.over = True
+        _given_up.pop(this, None)
         with suppress(RuntimeError):  # the loop has closed: nobody waits
             loop.call_soon_threadsafe(tell, outcome)
 
     context = contextvars.copy_context()
     hand_out(partial(context.run, work))
-    found, error = await ended
+    try:
+        found, error = await ended
+    except asyncio.CancelledError:
+        _given_up[this] = time.monotonic()
+        if this.over:  # meanwhile: whoever comes second takes it out
+            _given_up.pop(this, None)
+        raise
     if error is not None:
         raise error
     return found
+
+
+def hanging(seconds: float = LINGERING) -> int:
+    """How many functions go on in threads of this process although nobody has waited for them for so many seconds."""
+    now = time.monotonic()
+    return sum(now - since >= seconds for since in tuple(_given_up.values()))
 
 
 def hand_out(work: Work) -> None:

@@ -190,7 +190,7 @@ class RayPool:
             case _:
                 pass
         receipt = Receipt.model_validate(answer[0])
-        if receipt.undone and seat.drains:
+        if receipt.undone and seat.hands_back:
             return Returned(work.shard, work.attempt)
         return Finished(work.shard, work.attempt, receipt, receipt.undone, answer[1])
 
@@ -220,8 +220,8 @@ def actor(kind: type[Any], **options: Any) -> Any:
 
 
 def _lost(seat: Seat, work: Dispatch, reason: str) -> Lost | Returned:
-    """What a draining node takes with it is no loss of the shard."""
-    return Returned(work.shard, work.attempt) if seat.drains else Lost(work.shard, work.attempt, reason)
+    """What a worker that has to leave takes with it is no loss of the shard."""
+    return Returned(work.shard, work.attempt) if seat.hands_back else Lost(work.shard, work.attempt, reason)
 
 
 def _nobody(_message: str) -> None:

@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Literal
 from uuid import uuid4
 
+from trunchray.adapters.calling import hanging
+from trunchray.adapters.loops import DaemonThreads
 from trunchray.core.receipt import InHand
 from trunchray.engine.demand import Allowance, Demand
 from trunchray.engine.ray_connection import LOST, OWN, SAME_IMAGE, absent, ray, told
@@ -19,8 +21,8 @@ PATIENCE = 5.0
 
 Answer = tuple[dict[str, Any], str | None] | tuple[Literal["store", "stopped", "worker"], str]
 """A receipt as plain data and why its agent is closed, if it is; or what failed, and a message."""
-Look = tuple[Literal["ready"], dict[str, InHand]] | tuple[Literal["unfit"], str]
-"""How far its shards are; or what its machine lacks."""
+Look = tuple[Literal["ready"], dict[str, InHand], int] | tuple[Literal["unfit"], str]
+"""How far its shards are, and how many calls hang in its threads; or what its machine lacks."""
 
 
 class WorkerActor:
@@ -58,7 +60,7 @@ class WorkerActor:
         except Exception as e:  # whatever keeps it from opening
             return "unfit", _lack(e)
         worker.renumber(index, count)
-        return "ready", worker.progress()
+        return "ready", worker.progress(), hanging()
 
     async def stop(self, grace: float) -> None:
         await (await self._worker()).stop(grace)
@@ -76,6 +78,8 @@ class WorkerActor:
             raise UsageError(
                 f"trunchray {found} is installed there, and this run is driven by {self._driver}; {SAME_IMAGE}"
             )
+        if self._place.config.program:
+            asyncio.get_running_loop().set_default_executor(DaemonThreads())
         worker = await Worker.open(self._run_uri, self._release_uri, self._place, self._exchange)
         worker.check(self._agents)
         return worker

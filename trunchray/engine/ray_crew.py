@@ -2,7 +2,7 @@
 
     node joins ─▶ seats as there is room ─▶ up ⇄ down
                         │                    │
-                 unfit: node left out    node drains: leaving ─▶ idle ─▶ gone
+                 unfit: node left out    node drains, or calls hang: leaving ─▶ idle ─▶ gone
 
 Every worker is bound to its node. Ray starts it again there when its process dies; when the node is gone, so is the
 worker, and what it had in hand is lost. Where a worker cannot work, its node is left out, and tried again later.
@@ -113,6 +113,9 @@ class Crew:
             seat.look(index, max(index + 1, len(counted)), now)
             if seat.lacks is not None:
                 self._leave_out(seat, now)
+            if seat.hangs and not seat.leaving and self.hires:
+                seat.retire()
+                self._say("calls that ran out of time go on in their threads: workers that hold such are replaced")
         self._dismiss(now)
         if self.hires:
             self._check_that_somebody_works(now)
@@ -145,7 +148,7 @@ class Crew:
                 workers=len(seats),
                 down=sum(seat.state == "down" for seat in seats),
                 shards=sum(len(seat.out) for seat in seats),
-                draining=any(seat.leaving for seat in seats),
+                draining=any(seat.drains for seat in seats),
             )
             for address, seats in sorted(by_node.items())
         )

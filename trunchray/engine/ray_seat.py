@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Literal
 
 from trunchray.core.ledger import Dispatch
@@ -33,12 +34,16 @@ class Seat:
     """It is given nothing more, and ends when it has nothing in hand."""
     drains: bool = False
     """That is because its node will be gone."""
+    retires: bool = False
+    """That is because calls hang in its threads."""
+    hangs: bool = False
+    """It said that calls which ran out of time go on in its threads."""
     lacks: str | None = None
     """Why it cannot work where it is."""
     out: dict[Any, Dispatch] = field(default_factory=dict[Any, Dispatch])
     progress: Mapping[str, InHand] = field(default_factory=dict[str, InHand])
     probe: Any = None
-    _asked_at: float = float("-inf")
+    _asked_at: float = -inf
     _closing: Any = None
     _closed_by: float = 0.0
 
@@ -46,6 +51,11 @@ class Seat:
     def takes(self) -> bool:
         """It may be given shards."""
         return self.state == "up" and not self.leaving
+
+    @property
+    def hands_back(self) -> bool:
+        """What it does not finish is no loss: it had to leave."""
+        return self.drains or self.retires
 
     def load(self, lane: str) -> tuple[int, int]:
         """How many shards it has of the lane, and in all."""
@@ -78,6 +88,11 @@ class Seat:
             self.leaving = self.drains = True
             self.stop(grace)
 
+    def retire(self) -> None:
+        """Begin nothing more, and finish what is in flight; unfinished shards come back."""
+        self.leaving = self.retires = True
+        self.stop(inf)
+
     def stop(self, grace: float) -> None:
         """Begin nothing more, and cancel after so many seconds what is in flight."""
         self.actor.stop.remote(grace)
@@ -94,13 +109,13 @@ class Seat:
 
     def _answered(self, probe: Any) -> None:
         try:
-            answer: tuple[str, Any] = ray.get(probe)
+            answer: tuple[Any, ...] = ray.get(probe)
         except LOST as e:
             self.lost(e)
             return
-        kind, what = answer
+        kind, what, *hang = answer
         if kind == "ready":
-            self.state, self.progress = "up", what
+            self.state, self.progress, self.hangs = "up", what, any(hang)
         else:
             self.lacks = what
             self.state = "down" if self.state == "up" else self.state

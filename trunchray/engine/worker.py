@@ -17,6 +17,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from trunchray.adapters import parts
+from trunchray.adapters.calling import hanging
 from trunchray.adapters.models.connect import load_clients
 from trunchray.adapters.releases import CaseTable, StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
@@ -39,7 +40,7 @@ from trunchray.engine.program import Program, unpacked
 from trunchray.engine.semaphore import ResizableSemaphore
 from trunchray.engine.shelf import FLUSH_SECONDS, SOON, Shelf
 from trunchray.engine.trial import Generation, TrialRunner
-from trunchray.errors import StoreError, UsageError
+from trunchray.errors import Interrupted, StoreError, UsageError
 
 YOUNG_OBJECTS = 100_000
 """How many new objects set off Python's search for garbage while a worker is open, in place of 700.
@@ -47,6 +48,16 @@ YOUNG_OBJECTS = 100_000
 With hundreds of trials in flight most young objects are still in use, and looking through them again and again takes a
 quarter of all processor time. What waits longer to be freed is some 10 MB.
 """
+
+MOST_HANGING = 32
+"""Threads with calls that ran out of time and go on, beside which a worker begins no further trial."""
+LOOK_AGAIN = 0.2
+"""Seconds between two looks at whether there are fewer."""
+HUNG = (
+    f"{MOST_HANGING} calls that ran out of time go on in threads of this process, where nothing can end them, so no "
+    "further run is begun; what is finished is stored, and the same call continues in a new process. Give such calls a "
+    "time limit of their own, have them look at `signal.aborted`, or use pool='ray', whose workers are ended"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,6 +316,7 @@ class Worker:
             return Generation(trial, self._cases[trial.case_id], stored, reused=True, earlier_errors=errors), span
         queued_from = runner.clock()
         async with desk.asking():
+            await self._room()
             if self._stopping or (number := await desk.admission.begin()) is None:
                 return None
             work.in_flight += 1
@@ -317,6 +329,17 @@ class Worker:
                 work.in_flight -= 1
                 desk.admission.end(number)
         return Generation(trial, case, asked, earlier_errors=errors), span
+
+    async def _room(self) -> None:
+        """Wait while too many threads hang: on Ray, a worker that holds such threads is replaced.
+
+        Raises:
+            Interrupted: they are threads of the program that drives the run, which nobody can end.
+        """
+        while hanging(0) >= MOST_HANGING and not self._stopping:
+            if not self._place.on_ray and hanging() >= MOST_HANGING:
+                raise Interrupted(HUNG)
+            await asyncio.sleep(LOOK_AGAIN)
 
     async def _all(self, trials: Iterable[Any]) -> None:
         """Run the trials to their ends, then raise what broke one of them down; a stopped one is just not run."""
