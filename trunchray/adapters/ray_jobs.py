@@ -45,6 +45,29 @@ HOW_TO_LOG_IN = (
 """What to do about a cluster that asks who we are."""
 
 
+def how_to_log_in(address: str, environ: Mapping[str, str], home: Path) -> str:
+    """What to say of a cluster at <host>:<port> that has refused a driver: Ray sends it a token only when told to."""
+    at_hand = _token_at_hand(environ, home)
+    if environ.get(_MODE, "").lower() == "token":
+        which = f"the token in {at_hand}" if at_hand else "a driver without a token"
+        return f"the cluster at {address} does not accept {which}; {HOW_TO_LOG_IN}"
+    if not at_hand:
+        return f"the cluster at {address} wants a token; {HOW_TO_LOG_IN}"
+    return (
+        f"the cluster at {address} wants a token, and Ray sends the one in {at_hand} only if RAY_AUTH_MODE is token: "
+        "set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN, too, if the cluster has another one (`ray get-auth-token` on "
+        "its head prints it)"
+    )
+
+
+def _token_at_hand(environ: Mapping[str, str], home: Path) -> str | None:
+    """Where Ray finds a token, the first place that counts; None when there is none."""
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        if environ.get(name):
+            return name
+    return "~/.ray/auth_token" if (home / ".ray" / "auth_token").exists() else None
+
+
 class RayJob(Frozen):
     """A job of ours on a cluster."""
 
@@ -212,7 +235,8 @@ def _first_answer(shown: str) -> Generator[None]:
 
 def _connect(address: str) -> Any:
     """Ray's client, which has asked the head for its version."""
-    wanted = {_ADDRESS: address} | ({_MODE: "token"} if _MODE not in os.environ and _has_token() else {})
+    unsaid = _MODE not in os.environ and _token_at_hand(os.environ, Path.home())
+    wanted = {_ADDRESS: address} | ({_MODE: "token"} if unsaid else {})
     with _environment(wanted):
         from ray.job_submission import JobSubmissionClient  # noqa: PLC0415 - Ray takes a second to import
 
@@ -233,11 +257,6 @@ def _environment(wanted: Mapping[str, str]) -> Generator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
-
-
-def _has_token() -> bool:
-    named = {"RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"} & os.environ.keys()
-    return bool(named) or (Path.home() / ".ray" / "auth_token").exists()
 
 
 def _next_name(run_id: str, taken: Sequence[str]) -> str:

@@ -1,6 +1,8 @@
 """Ray's cluster: connecting to one or starting it, its nodes, and how to ask for more of them.
 
 - Where nobody answers, Ray tries for two minutes and then exits, so we knock first.
+- At <host>:<port> it sends a token only with RAY_AUTH_MODE=token; the cluster of this machine that it finds by itself
+  (`auto`) gets the token that is at hand.
 - `ray.nodes()` does not tell which nodes are draining; only the head's own service does.
 - A draining node runs what it has, to whatever deadline, and takes nothing new; when its last actor is gone, it leaves.
   A raylet that gets SIGTERM leaves at once; `ray start --block` that gets one drains for half a minute first.
@@ -16,6 +18,7 @@ from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from math import inf
+from pathlib import Path
 from typing import Any
 
 # Read by Ray while it is imported and started: no usage reports, no guessing at accelerators.
@@ -26,7 +29,7 @@ import ray
 from ray.exceptions import ActorDiedError, ActorUnschedulableError, RayError, RayTaskError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from trunchray.adapters.ray_jobs import HOW_TO_LOG_IN
+from trunchray.adapters.ray_jobs import how_to_log_in
 from trunchray.core.excerpt import excerpt
 from trunchray.engine.seating import Node, Seating
 from trunchray.errors import Interrupted, UsageError
@@ -173,7 +176,7 @@ def _refused(address: str, error: BaseException, heard: str) -> str:
         which = " ".join(excerpt(text.rpartition("ersion mismatch:")[2], 600).split())
         return f"the cluster at {address} does not go together with this machine: {which}; {SAME_IMAGE}"
     if any(word in (text + heard).lower() for word in TOKEN_WORDS):
-        return f"the cluster at {address} does not accept our token; {HOW_TO_LOG_IN}"
+        return how_to_log_in(address, os.environ, Path.home())
     reason = "it did not answer as Ray does" if isinstance(error, SystemExit) else excerpt(text.strip(), 300)
     return f"no Ray cluster answers at {address!r} ({reason}); {_ADVICE}"
 

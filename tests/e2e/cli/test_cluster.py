@@ -38,6 +38,8 @@ class Head:
         self._folder = tempfile.mkdtemp(prefix="ray-")  # a short name: Ray's sockets are in it
         ports = dict(zip(PORTS, free_ports(len(PORTS)), strict=True))
         self.address = f"http://127.0.0.1:{ports['dashboard-port']}"
+        self.where = f"127.0.99.2:{ports['port']}"
+        """What a driver connects to."""
         self.token = secrets.token_hex(16)
         self._ports = ports
 
@@ -148,6 +150,11 @@ def test_runs_on_a_cluster(head: Head, s3: Bucket, tmp_path: Path):
     )
     summary = json.loads(Store(small["run"]).read("report/summary.json"))
     assert (summary["planned"], summary["models"][0]["passed"]) == (24, 24)
+
+    again = "run", small["config"], "--address", head.where
+    assert "complete: all 24 trials are counted already" in trunchray(head, *again).stderr  # without a connection
+    refused = trunchray(head, *again, "--attempts", "2", code=2).stderr
+    assert f"the cluster at {head.where} wants a token, and Ray sends the one in RAY_AUTH_TOKEN only if" in refused
 
     slow = submit(head, tmp_path, s3, "slow", 200, mock={"latency": 0.5}, pacing={"max_in_flight": 2})
     wait_for_rows(Store(slow["run"]))
