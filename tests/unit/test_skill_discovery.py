@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from trunchray.errors import UsageError
-from trunchray.frontends.skill.discovery import Wanted, find_file, find_project
+from trunchray.frontends.skill.discovery import Wanted, find_file, locate
+from trunchray.frontends.skill.project import find_project
 
 
 @pytest.fixture
@@ -65,6 +66,37 @@ def test_a_file_of_skill_creator_is_never_taken_for_cases(project: Path):
     put(project, "skills/writer/evals/evals.json")
     with pytest.raises(UsageError, match=r"`trunchray skills convert .*/writer/evals/evals.json`"):
         found(project)
+
+
+def test_a_file_is_the_same_however_it_was_named(project: Path, monkeypatch: pytest.MonkeyPatch):
+    """Absolute, from the folder where one stands, by discovery, or through a link to its folder."""
+    put(project, "skills/writer/evals/cases.json")
+    (project / "short").symlink_to("skills/writer")
+    monkeypatch.chdir(project / "skills")
+    skill = project / "skills" / "writer"
+    file = str(skill / "evals" / "cases.json")
+    ways = (None, file, f"file://{file}", "writer/evals/cases.json", "../skills/writer/evals/cases.json")
+    through = str(project / "short" / "evals" / "cases.json")
+    assert {str(locate("cases.json", way, skill, project)) for way in (*ways, through)} == {file}
+
+
+def test_a_case_file_in_a_store_is_refused(project: Path):
+    """Its fixtures would be looked for in a folder `s3:` here."""
+    for wanted, option in (("cases.json", "--cases"), ("triggers.json", "--queries")):
+        with pytest.raises(UsageError, match=f"{option} 's3://b/c.json': must be a file on this machine"):
+            locate(wanted, "s3://b/c.json", project, None)
+
+
+@pytest.mark.parametrize("marker", ["_bmad", ".git"])
+def test_the_home_folder_is_no_project_that_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, marker: str):
+    """Not even with dotfiles in git: a stranger's case file could ask for all that is in it."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / marker).mkdir(parents=True)
+    skill = tmp_path / "home" / "work" / "skill"
+    skill.mkdir(parents=True)
+    assert find_project(skill) is None
+    (tmp_path / "home" / "work" / ".git").mkdir()
+    assert find_project(skill) == tmp_path / "home" / "work"
 
 
 def test_a_project_is_where_bmad_is_set_up_or_else_where_git_is(tmp_path: Path):

@@ -12,7 +12,8 @@ from trunchray.core.digest import sha256
 from trunchray.core.pinned_file import PinnedFile, read_address
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.case_file import SkillCase
-from trunchray.frontends.skill.fixtures import Fixtures, read_fixtures
+from trunchray.frontends.skill.fixtures import Fixtures, Root, read_fixtures, roots_of
+from trunchray.frontends.skill.project import Project
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 Read = Callable[..., Fixtures]
@@ -41,7 +42,8 @@ def read(tmp_path: Path) -> Read:
     (tmp_path / "secret.txt").write_bytes(b"secret")
 
     def reading(*cases: SkillCase, fetch: Callable[[PinnedFile], bytes] = never) -> Fixtures:
-        return read_fixtures(cases, [project, project / "evals" / "skill"], skill_dir=".agents/skills", fetch=fetch)
+        roots = [Root(project, hidden=False), Root(project / "evals" / "skill", hidden=True)]
+        return read_fixtures(cases, roots, skill_dir=".agents/skills", fetch=fetch)
 
     return reading
 
@@ -72,11 +74,11 @@ def test_a_file_of_the_project_comes_before_one_beside_the_cases(read: Read, tmp
         ("", "is empty"),
         ("data", "is a folder; name its files one by one"),
         ("out.csv", "is a link that leads out of"),
-        ("pipe", "is no regular file"),
+        ("pipe", "is neither a file nor a folder"),
         (".agents/skills/x/SKILL.md", "where the tool reads skills from"),
         (".AGENTS/skills", "where the tool reads skills from"),
         (".git/config", "git's own folder"),
-        ("http://github.com/o/r/blob/v1/a", "is no address of a file on GitHub"),
+        ("http://github.com/o/r/blob/v1/a", "is not the URL of a file on GitHub"),
     ],
 )
 def test_an_entry_that_cannot_be_used_stops_the_run_before_any_case(
@@ -89,6 +91,39 @@ def test_an_entry_that_cannot_be_used_stops_the_run_before_any_case(
         read(case(entry))
     assert str(refused.value).startswith("cases.json: cases[0] ('one'): files: ")
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("entry", [".env", ".ssh/id_ed25519", "link", "data/.netrc"])
+def test_hidden_files_of_a_project_that_was_only_found_are_no_fixtures(read: Read, tmp_path: Path, entry: str):
+    """With dotfiles in git it may be somebody's home, and a stranger's case file could ask for a key."""
+    project = tmp_path / "project"
+    for name in (".env", ".ssh/id_ed25519", "data/.netrc"):
+        (project / name).parent.mkdir(exist_ok=True)
+        (project / name).write_text("a key")
+    (project / "link").symlink_to(".env")
+    with pytest.raises(UsageError, match=r"is hidden in .*; put a copy beside the case file, or name the project"):
+        read(case(entry))
+
+
+def test_a_hidden_file_is_a_fixture_where_somebody_has_put_it_there(read: Read, tmp_path: Path):
+    """Beside the case file, also by its path from the project; or in a project that was named."""
+    evals = tmp_path / "project" / "evals" / "skill"
+    (evals / ".env").write_text("MODE=test")
+    assert read(case(".env")).entries == {".env": sha256(b"MODE=test")}
+    assert list(read(case("evals/skill/.env")).contents.values()) == [b"MODE=test"]
+    (tmp_path / "project" / ".flags").write_text("x")
+    roots = roots_of(Project(tmp_path / "project", named=True), evals / "cases.json")
+    assert read_fixtures([case(".flags")], roots, skill_dir="s").entries == {".flags": sha256(b"x")}
+
+
+def test_what_is_hidden_beside_a_case_file_in_the_home_folder_is_no_fixture(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """All of a login is beside it there."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".netrc").write_text("a key")
+    with pytest.raises(UsageError, match="is hidden in"):
+        read_fixtures([case(".netrc")], roots_of(None, tmp_path / "cases.json"), skill_dir="s")
 
 
 def test_all_entries_that_cannot_be_used_are_named_at_once(read: Read):
@@ -150,14 +185,15 @@ def test_a_name_that_is_no_commit_is_asked_for_as_a_tag(ref: str, location: str)
         ("https://github.com/o/r/blob/0123abc/a", "write all 40"),
         ("https://github.com/o/r/blob/feature%2Fx/a", "neither a commit nor a tag without '/'"),
         (f"https://github.com/o/r/blob/{COMMIT}/../../a", "leads out of its folder"),
-        (f"https://github.com/o/r/blob/{COMMIT}/a?raw=1", "is no address"),
-        (f"https://github.com/o/r/blob/{COMMIT}/a#L3", "is no address"),
-        (f"https://user:key@github.com/o/r/blob/{COMMIT}/a", "is no address"),
-        (f"https://github.com.evil.example/o/r/blob/{COMMIT}/a", "is no address"),
-        (f"https://github.com/o/r/raw/{COMMIT}/a", "is no address"),
-        (f"https://github.com/o/r/blob/{COMMIT}/", "is no address"),
-        ("https://github.com/o/r/blob/v1", "is no address"),
-        ("ftp://github.com/o/r/blob/v1/a", "is no address"),
+        (f"https://github.com/o/r/blob/{COMMIT}/a?raw=1", "is not the URL"),
+        (f"https://github.com/o/r/blob/{COMMIT}/a#L3", "is not the URL"),
+        (f"https://user:key@github.com/o/r/blob/{COMMIT}/a", "is not the URL"),
+        (f"https://github.com.evil.example/o/r/blob/{COMMIT}/a", "is not the URL"),
+        (f"https://github.com/o/r/raw/{COMMIT}/a", "is not the URL"),
+        (f"https://github.com/o/r/blob/{COMMIT}/", "is not the URL"),
+        ("https://github.com/o/r/blob/v1", "is not the URL"),
+        ("ftp://github.com/o/r/blob/v1/a", "is not the URL"),
+        ("https://github.com/o/r/blob/v1/%2e", "is not the URL"),
     ],
 )
 def test_only_files_that_never_change_are_taken_from_github(address: str, message: str):

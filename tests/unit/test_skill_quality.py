@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import shutil
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,13 +70,14 @@ def test_a_mode_is_a_list_of_agents(asks: Asks, tmp_path: Path, mode: str, confi
     write(other / "SKILL.md", "another")
     variant = {"variant_path": str(other)} if mode == "variant" else {}
     asked = prepare(asks(mode=mode, workers=3, **variant)).question
-    assert [agent.name for agent in asked.agents] == configs
-    assert [agent.skill.name if agent.skill else None for agent in asked.agents] == [
+    agents = [each.agent("0" * 64) for each in asked.configs]
+    assert [agent.name for agent in agents] == configs
+    assert [agent.skill.name if agent.skill else None for agent in agents] == [
         {"skill": "brief", "bare": None, "variant": "next"}[config] for config in configs
     ]
-    assert {(agent.quota.name, agent.quota.max_in_flight) for agent in asked.agents if agent.quota} == {("harness", 3)}
-    assert {agent.skill.tree for agent in asked.agents if agent.skill} <= set(asked.inputs)
-    assert len({agent.digest for agent in asked.agents}) == len(configs)
+    assert {(agent.quota.name, agent.quota.max_in_flight) for agent in agents if agent.quota} == {("harness", 3)}
+    assert {agent.skill.tree for agent in agents if agent.skill} <= set(asked.inputs)
+    assert len({agent.digest for agent in agents}) == len(configs)
 
 
 def test_a_case_is_sent_as_it_is_written(asks: Asks):
@@ -185,9 +189,60 @@ def test_a_variant_needs_another_version(asks: Asks, tmp_path: Path):
     assert "has no SKILL.md" in refused(asks(mode="variant", variant_path=str(tmp_path)))
 
 
-def test_an_unknown_mode_is_refused(asks: Asks):
-    """With those that there are."""
-    assert "choose one of quality, baseline, variant" in refused(asks(mode="both"))
+def test_a_variant_that_is_the_same_skill_is_refused(asks: Asks, tmp_path: Path):
+    """Before anything is written, and not by a traceback afterwards; another name or file makes it another one."""
+    other = tmp_path / "brief"
+    skill = Path(asks().skill_path)
+    shutil.copytree(skill, other)
+    variant = {"mode": "variant", "variant_path": str(other)}
+    assert "has the name and the files of the other one" in refused(asks(**variant))
+    write(other / "evals" / "cases.json", [case("its own")])
+    assert "has the name and the files of the other one" in refused(asks(**variant))
+    other.rename(tmp_path / "shorter")
+    assert prepare(asks(mode="variant", variant_path=str(tmp_path / "shorter")))
+    (tmp_path / "shorter").rename(other)
+    write(other / "SKILL.md", "changed")
+    assert prepare(asks(**variant))
+
+
+def test_neither_cases_nor_queries_are_in_the_skill_that_a_tool_gets(asks: Asks, tmp_path: Path):
+    """They hold the rubric, which config `bare` would not see; what else is in `evals/` stays."""
+    options = asks()
+    skill = Path(options.skill_path)
+    for name in ("triggers.json", "evals.json", "scripted.json"):
+        write(skill / "evals" / name, [])
+    mine = write(skill / "mine.json", Path(str(options.cases)).read_text())
+    (content,) = prepare(asks(cases=mine)).question.inputs.values()
+    with tarfile.open(fileobj=io.BytesIO(content)) as tar:
+        assert tar.getnames() == ["SKILL.md", "evals", "evals/data", "evals/scripted.json", "evals/data/in.csv"]
+
+
+def test_a_changed_rubric_leaves_the_skill_as_it_was(asks: Asks):
+    """Runs with and without the change compare one and the same agent."""
+    before, after = (prepare(asks(case("one", rubric=[line]))).question for line in ("a", "b"))
+    assert [config.skill for config in before.configs] == [config.skill for config in after.configs]
+    assert before.digest != after.digest
+
+
+def test_it_is_the_same_question_however_paths_are_written(asks: Asks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """From another folder, by discovery, with a detour; `run.json` has whole paths."""
+    options = asks()
+    skill = Path(options.skill_path)
+    monkeypatch.chdir(tmp_path / "project")
+    found = [
+        prepare(each)
+        for each in (
+            options,
+            asks(skill_path="skills/brief", cases=None),
+            asks(skill_path="skills/../skills/brief", cases="skills/brief/evals/cases.json", harness="harness.json"),
+        )
+    ]
+    assert len({each.question.digest for each in found}) == 1
+    assert {(each.about["skill_path"], each.about["cases_file"]) for each in found} == {
+        (str(skill), str(skill / "evals" / "cases.json"))
+    }
+    assert {each.about["harness"] for each in found} == {str(tmp_path / "project" / "harness.json")}
+    assert {each.question.title for each in found} == {"brief quality"}
 
 
 def test_a_folder_without_skill_md_is_no_skill(asks: Asks, tmp_path: Path):
@@ -233,7 +288,7 @@ def test_no_such_project(asks: Asks, tmp_path: Path):
 def test_a_skill_with_a_pipe_in_it_is_refused(asks: Asks, tmp_path: Path):
     """It cannot be copied for each attempt."""
     os.mkfifo(tmp_path / "project" / "skills" / "brief" / "pipe")
-    assert "the skill cannot be copied" in refused(asks())
+    assert "cannot be copied for each attempt" in refused(asks())
 
 
 def test_cases_are_found_where_a_skill_or_its_project_keeps_them(asks: Asks, tmp_path: Path):
@@ -258,9 +313,9 @@ def test_cases_are_found_where_a_skill_or_its_project_keeps_them(asks: Asks, tmp
         ("--workers", "0"),
         ("--timeout", "0"),
         ("--timeout", "nan"),
+        ("--mode", "both"),
         ("--timeout", "inf"),
         ("--case-ids", " , "),
-        ("--mode", "both"),
         ("--label", "x" * 300),
     ],
     ids=" ".join,

@@ -159,7 +159,7 @@ def test_queries_are_told_apart_by_their_index_and_not_by_their_text(skill: Path
 def test_only_name_and_description_of_the_skill_are_there(skill: Path):
     """Its body is not sent to workers at all."""
     asked = prepare(options(skill)).question
-    (agent,) = asked.agents
+    (agent,) = asked.configs
     assert (agent.trigger and agent.trigger.name, agent.trigger and agent.trigger.description) == (
         "Brief/writer",
         "Writes briefs.",
@@ -172,10 +172,17 @@ def test_the_folder_of_a_run_has_a_safe_name(skill: Path):
     assert prepare(options(skill)).question.label == "Brief_writer-triggers"
 
 
-@pytest.mark.parametrize("runs", [0, -1])
-def test_no_runs_do_not_pass_all_that_should_not_trigger(skill: Path, runs: int):
-    """As they did in the original."""
-    assert "at least one run is needed" in refused(options(skill, runs_per_query=runs))
+def test_another_threshold_is_another_question(skill: Path):
+    """A run that was begun with one is not finished with another, which its run.json would contradict."""
+    digests = {prepare(options(skill, threshold=share)).question.digest for share in (0.5, 0.5, 0.8)}
+    assert len(digests) == 2
+
+
+def test_run_json_says_where_skill_and_queries_are(skill: Path, monkeypatch: pytest.MonkeyPatch):
+    """Absolute, however they were named."""
+    monkeypatch.chdir(skill.parent)
+    about = prepare(options(Path("skill"), harness=str(skill / "harness.json"))).about
+    assert (about["skill_path"], about["queries_file"]) == (str(skill), str(skill / "evals" / "triggers.json"))
 
 
 @pytest.mark.parametrize("threshold", [0, -0.5, 1.01, float("nan"), float("inf")])
@@ -213,13 +220,20 @@ def test_a_harness_file_that_is_missing(skill: Path):
 
 @pytest.mark.parametrize(
     "option",
-    [("--runs-per-query", "0"), ("--threshold", "0"), ("--threshold", "nan"), ("--timeout", "nan"), ("--workers", "0")],
+    [
+        ("--runs-per-query", "0"),
+        ("--runs-per-query", "-1"),
+        ("--threshold", "0"),
+        ("--threshold", "nan"),
+        ("--timeout", "nan"),
+        ("--workers", "0"),
+    ],
     ids=" ".join,
 )
 def test_options_that_make_no_run(
     skill: Path, option: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    """Exit code 2, and nothing is written."""
+    """Exit code 2, and nothing is written; with no runs at all, the original passed all that should not trigger."""
     command = ["skills", "triggers", "--skill-path", str(skill), "--output-dir", str(tmp_path / "out"), *option]
     assert run_command(command) == 2
     assert option[0] in capsys.readouterr().err

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal
+from trunchray.cli.graders import Grader, GraderHarness, grader_of
 from trunchray.cli.options import Address, Json, Pool, Takeover, writable
 from trunchray.cli.output import Output
 from trunchray.errors import UsageError
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from trunchray.core.grader_spec import GraderSpec
     from trunchray.frontends.skill.session import How
     from trunchray.frontends.skill.summary import ExecutionSummary
     from trunchray.frontends.skill.triggers import TriggersResult
@@ -29,10 +29,17 @@ if TYPE_CHECKING:
 SkillPath = Annotated[str, typer.Option("--skill-path", metavar="DIR", help="The skill's folder, which has SKILL.md.")]
 OutputDir = Annotated[
     str | None,
-    typer.Option("--output-dir", metavar="URI", help="Where run folders are made; BMad's reports or ~/bmad-evals."),
+    typer.Option(
+        "--output-dir",
+        metavar="URI",
+        help="Where run folders are made; else in BMad's reports folder, or ~/bmad-evals.",
+    ),
 ]
 ProjectRoot = Annotated[
-    str | None, typer.Option("--project-root", metavar="DIR", help="By default the folder around with _bmad or .git.")
+    str | None,
+    typer.Option(
+        "--project-root", metavar="DIR", help="The project; else the skill's nearest folder with _bmad or .git."
+    ),
 ]
 HarnessFile = Annotated[
     str | None, typer.Option("--harness", metavar="JSON", help="The coding tool's keys; else those that BMad recorded.")
@@ -47,17 +54,15 @@ def _finite(seconds: float) -> float:
 
 
 Timeout = Annotated[
-    float, typer.Option(metavar="SECONDS", min=0.001, callback=_finite, help="What one attempt may take.")
+    float, typer.Option(metavar="SECONDS", min=0.001, callback=_finite, help="The most that one attempt may take.")
 ]
-GRADES = 16_384
-"""Tokens that a grader may write: a sentence for each line of a rubric, and what it thinks before that."""
 Quiet = Annotated[bool, typer.Option("--quiet", help="Say nothing while it runs.")]
 
 
 def run(
     skill_path: SkillPath,
     cases: Annotated[
-        str | None, typer.Option(metavar="FILE", help="By default cases.json in the skill's or project's evals/.")
+        str | None, typer.Option(metavar="FILE", help="The cases; else cases.json in the skill's or project's evals/.")
     ] = None,
     output_dir: OutputDir = None,
     mode: Annotated[
@@ -78,12 +83,8 @@ def run(
     label: Annotated[
         str | None, typer.Option(metavar="NAME", help="What the run folder is called after the date.")
     ] = None,
-    grader: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="A model that grades rubrics, such as openai/gpt-4o-mini.")
-    ] = None,
-    grader_harness: Annotated[
-        str | None, typer.Option("--grader-harness", metavar="JSON", help="A coding tool that grades them.")
-    ] = None,
+    grader: Grader = None,
+    grader_harness: GraderHarness = None,
     pool: Pool = None,
     address: Address = None,
     takeover: Takeover = False,
@@ -118,12 +119,12 @@ def run(
             timeout=timeout,
             workers=workers,
             label=_label(label),
-            grading=_grading(grader, grader_harness, timeout),
+            grading=grader_of(grader, grader_harness),
         )
         place = _place(output_dir, skill_path, project_root)
     with _how(output, place, pool, address, takeover=takeover, quiet=quiet) as how:
         _, summary = run_cases(options, how)
-    if summary.executed and options.grading is None:
+    if summary.executed and options.grading is None and not quiet:
         output.note("nothing was graded; --grader MODEL or --grader-harness JSON grades rubrics")
     output.result(summary.model_dump(mode="json"), lambda console: _show_summary(console, summary))
     _end(summary.exit_code)
@@ -132,7 +133,8 @@ def run(
 def triggers(
     skill_path: SkillPath,
     queries: Annotated[
-        str | None, typer.Option(metavar="FILE", help="By default triggers.json in the skill's or project's evals/.")
+        str | None,
+        typer.Option(metavar="FILE", help="The queries; else triggers.json in the skill's or project's evals/."),
     ] = None,
     output_dir: OutputDir = None,
     project_root: ProjectRoot = None,
@@ -200,7 +202,7 @@ def _how(output: Output, place: str, pool: Pool, address: str | None, *, takeove
 
 def _place(given: str | None, skill_path: str, project_root: str | None) -> str:
     from trunchray.frontends.skill.bmad import output_folder
-    from trunchray.frontends.skill.quality import project_of
+    from trunchray.frontends.skill.project import project_of
     from trunchray.frontends.skill.skill_md import skill_folder
 
     if given is not None:
@@ -222,32 +224,8 @@ def _label(given: str | None) -> str | None:
     from trunchray.frontends.skill.labels import MOST, safe_name
 
     if given and len(given) > MOST:
-        raise UsageError(f"--label: has {len(given)} characters, and a folder's name takes {MOST}")
+        raise UsageError(f"--label: has {len(given)} characters, and a folder's name takes {MOST}; give a shorter one")
     return safe_name(given) if given else None
-
-
-def _grading(model: str | None, harness: str | None, timeout: float) -> GraderSpec | None:
-    from trunchray.core.agent import Limits
-    from trunchray.core.grader_spec import HarnessGrader, ModelGrader
-    from trunchray.frontends.agents import build_agents
-    from trunchray.frontends.model_config import SomeLimits, model_from_id
-    from trunchray.frontends.run_config import read_models
-    from trunchray.frontends.skill.harness_file import read_harness
-
-    if model and harness:
-        raise UsageError("--grader and --grader-harness: only one of them grades; leave the other out")
-    if harness:
-        return HarnessGrader(harness=read_harness(harness), timeout=timeout)
-    if not model:
-        return None
-    if model.endswith((".yaml", ".yml")):
-        models = read_models(model)
-        if len(models) != 1:
-            raise UsageError(f"--grader {model!r}: lists {len(models)} models, and one grades")
-    else:
-        models = (model_from_id(model.removeprefix("litellm:")),)
-    (agent,) = build_agents(models, {}, limits=SomeLimits(), release_limits=Limits(max_output_tokens=GRADES))
-    return ModelGrader(model=agent)
 
 
 def _show_summary(console: Console, summary: ExecutionSummary) -> None:

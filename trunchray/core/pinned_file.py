@@ -9,7 +9,10 @@ from urllib.parse import quote, unquote, urlsplit
 
 from trunchray.core.inside import inside
 
-_FORM = "https://github.com/<owner>/<repository>/blob/<commit or tag>/<path>"
+_OTHER = (
+    "is not the URL of a file on GitHub; write it as "
+    "https://github.com/<owner>/<repository>/blob/<commit or tag>/<path>"
+)
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _MOVING = frozenset({"main", "master", "head", "develop", "trunk"})
 """Names that everybody gives to branches."""
@@ -51,14 +54,16 @@ def read_address(address: str) -> PinnedFile:
     """
     parts = urlsplit(address)
     if (parts.scheme, parts.netloc) != ("https", "github.com") or parts.query or parts.fragment or "?" in address:
-        raise ValueError(f"is no address of a file on GitHub; write it as {_FORM}")
+        raise ValueError(_OTHER)
     match parts.path.split("/", 5):
         case ["", owner, repository, "blob", ref, path] if (
             path and _NAME.fullmatch(owner) and _NAME.fullmatch(repository)
         ):
-            return PinnedFile(owner, repository, _fixed(unquote(ref)), inside(unquote(path)))
+            if (inner := inside(unquote(path))) == ".":
+                raise ValueError(_OTHER)
+            return PinnedFile(owner, repository, _fixed(unquote(ref)), inner)
         case _:
-            raise ValueError(f"is no address of a file on GitHub; write it as {_FORM}")
+            raise ValueError(_OTHER)
 
 
 def _fixed(ref: str) -> str:

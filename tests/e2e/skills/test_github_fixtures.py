@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from functools import partial
 
 import pytest
@@ -67,7 +68,40 @@ async def test_a_file_that_is_too_large_is_refused():
             await reply.write(bytes(1_000_000))
         return reply
 
-    assert await refused(endless) == "is larger than 50 MB"
+    assert await refused(endless) == "is larger than 50 MB, which is too much for each attempt; shorten it"
+
+
+async def test_a_file_whose_connection_broke_is_fetched_again():
+    """Its beginning is never taken for all of it."""
+    answers = [b"the beg", b"the beginning"]
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        reply = web.StreamResponse(headers={"Content-Length": "13"})
+        await reply.prepare(request)
+        await reply.write(answers.pop(0))
+        if answers and request.transport:
+            request.transport.close()
+        return reply
+
+    assert await fetched(handler) == b"the beginning"
+
+
+async def test_a_file_that_comes_drop_by_drop_is_not_waited_for():
+    """However often a byte arrives: there is one limit for all tries together."""
+    asked: list[str] = []
+
+    async def handler(request: web.Request) -> web.StreamResponse:
+        asked.append(request.path)
+        reply = web.StreamResponse()
+        await reply.prepare(request)
+        await reply.write(b"drop")
+        return reply
+
+    hours = itertools.count(0, 3600)
+    async with endpoint(handler) as url:
+        with pytest.raises(UsageError, match="has not come from GitHub within 600 seconds; try again"):
+            await asyncio.to_thread(partial(fetch, FILE, raw=url, clock=lambda: next(hours)))
+    assert len(asked) == 1
 
 
 async def test_a_failure_that_may_pass_is_tried_again():

@@ -59,7 +59,7 @@ TWO = pytest.mark.parametrize(("pool", "place"), [("local", "disk"), ("ray", "s3
 def test_a_quality_run(pool: str, anywhere: SkillProject, trunchray: CommandLine):
     """The layout is the documented one, the summary is sorted and is both stored and printed; exit code 0."""
     done = trunchray("skills", "run", *anywhere.options("--runs", 2, "--pool", pool))
-    assert (done.code, done.err) == (0, "nothing was graded; --grader MODEL or --grader-harness JSON grades rubrics\n")
+    assert (done.code, done.err) == (0, "")
     (name,) = anywhere.runs()
     assert re.fullmatch(r"\d{8}-\d{6}-elephants-quality", name)
     run = anywhere.run()
@@ -90,7 +90,7 @@ def test_a_quality_run(pool: str, anywhere: SkillProject, trunchray: CommandLine
 
 def staged() -> set[str]:
     skill = "cwd/.agents/skills/elephants"
-    names = ("cases.json", "triggers.json", "scripted.json", "files/in.txt")
+    names = ("scripted.json", "files/in.txt")  # and neither cases nor queries, which say what is expected
     return {f"{skill}/SKILL.md", *(f"{skill}/evals/{name}" for name in names)}
 
 
@@ -192,6 +192,35 @@ def test_what_is_wrong_is_found_before_anything_runs(project: SkillProject, trun
     assert "none.json" in trunchray.refused("skills", "run", *options, "--harness", "none.json")
     placed = (*options[:2], "--output-dir", project.harness)
     assert "--output-dir" in trunchray.refused("skills", "run", *placed, "--harness", project.harness)
+
+
+def test_runs_are_not_kept_in_the_skill(project: SkillProject, trunchray: CommandLine):
+    """Each would be copied into the next, and the skill never be the same again; nothing is written there."""
+    project.out = str(project.skill / "evals" / "out")
+    for command in ("run", "triggers"):
+        refused = trunchray.refused("skills", command, *without_json(project.options()))
+        assert f"is in the skill '{project.skill}'" in " ".join(refused.split())
+    assert not Path(project.out).exists()
+
+
+def without_json(options: list[object]) -> list[object]:
+    return [option for option in options if option != "--json"]
+
+
+def test_what_nobody_named_is_told_before_it_is_used(project: SkillProject, trunchray: CommandLine):
+    """The file of cases, and a command that the project records, with where; --quiet says neither."""
+    custom = project.folder / "_bmad" / "custom" / "bmad-eval.toml"
+    custom.parent.mkdir(parents=True)
+    custom.write_text(
+        f"[workflow.harness]\ncommand = {json.dumps(json.loads(project.harness.read_text())['command'])}\n"
+    )
+    loud = [option for option in project.options("--pool", "local", harness=False) if option != "--quiet"]
+    for command, file in (("run", "cases.json"), ("triggers", "triggers.json")):
+        said = trunchray("skills", command, *loud).err.splitlines()
+        assert said[0] == f"taking {project.skill / 'evals' / file}"
+        assert said[1].startswith("[workflow.harness] of _bmad/custom/bmad-eval.toml runs ")
+        assert "{prompt}" in said[1]
+        assert trunchray("skills", command, *loud, "--quiet").err == ""
 
 
 def test_a_baseline_and_a_variant(pool: str, project: SkillProject, trunchray: CommandLine):

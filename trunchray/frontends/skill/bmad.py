@@ -6,6 +6,7 @@ lists, so that somebody's own `command` would be added to the team's; its docume
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from typing import Any
 
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
+from trunchray.frontends.skill.project import Project
 
 HOME_OUTPUT = "~/bmad-evals"
 """Where runs go in a project without BMad."""
@@ -27,53 +29,67 @@ _OUTPUT = "{project-root}/_bmad-output"
 _PLACES = re.compile(r"\{([^{}]*)\}")
 
 
-def is_set_up(project: Path | None) -> bool:
-    return project is not None and (project / "_bmad").is_dir()
+def is_set_up(project: Project | None) -> bool:
+    return project is not None and (project.folder / "_bmad").is_dir()
 
 
-def harness_keys(project: Path) -> tuple[object, str] | None:
+def harness_keys(project: Project) -> tuple[object, str] | None:
     """What `workflow.harness` is in all layers together, and which files say so; None where no command is recorded.
 
     Raises:
-        UsageError: a layer cannot be read.
+        UsageError: a layer cannot be read, or is not to be trusted.
     """
     layers = _customization(project)
     keys = _table(_merged(layers), "workflow").get("harness")
     if keys is None or (isinstance(keys, dict) and not keys.get("command")):
         return None
     files = [file for file, layer in layers if "harness" in _table(layer, "workflow")]
-    return keys, f"[workflow.harness] of {', '.join(str(file.relative_to(project)) for file in files)}"
+    return keys, f"[workflow.harness] of {', '.join(str(file.relative_to(project.folder)) for file in files)}"
 
 
-def output_folder(project: Path | None) -> Path:
+def output_folder(project: Project | None) -> Path:
     """Where runs go when nobody says: the reports folder of a project with BMad, `~/bmad-evals` otherwise.
 
     Raises:
-        UsageError: a layer cannot be read, or the folder in it is none.
+        UsageError: a layer cannot be read or is not to be trusted, or the folder in it is none.
     """
     if project is None or not is_set_up(project):
         return Path(HOME_OUTPUT).expanduser()
     reports = _table(_merged(_customization(project)), "workflow").get("reports_folder", _REPORTS)
     output = _table(_merged(_config(project)), "core").get("output_folder", _OUTPUT)
-    values = {"project-root": str(project), "output_folder": _filled("core.output_folder", output, project, {})}
-    return Path(_filled("workflow.reports_folder", reports, project, values))
+    output = _filled("core.output_folder", output, project.folder, {})
+    values = {"project-root": str(project.folder), "output_folder": output}
+    return Path(_filled("workflow.reports_folder", reports, project.folder, values))
 
 
-def _customization(project: Path) -> list[tuple[Path, dict[str, Any]]]:
-    folders = (project / place / _SKILL for place in _INSTALLED)
+def _customization(project: Project) -> list[tuple[Path, dict[str, Any]]]:
+    folders = (project.folder / place / _SKILL for place in _INSTALLED)
     base = next((folder / "customize.toml" for folder in folders if (folder / "customize.toml").is_file()), None)
-    custom = project / "_bmad" / "custom"
-    return _layers([*([base] if base else []), custom / f"{_SKILL}.toml", custom / f"{_SKILL}.user.toml"])
+    custom = project.folder / "_bmad" / "custom"
+    return _layers(project, [*([base] if base else []), custom / f"{_SKILL}.toml", custom / f"{_SKILL}.user.toml"])
 
 
-def _config(project: Path) -> list[tuple[Path, dict[str, Any]]]:
+def _config(project: Project) -> list[tuple[Path, dict[str, Any]]]:
     names = ("config.toml", "config.user.toml", "custom/config.toml", "custom/config.user.toml")
-    return _layers([project / "_bmad" / name for name in names])
+    return _layers(project, [project.folder / "_bmad" / name for name in names])
 
 
-def _layers(files: Sequence[Path]) -> list[tuple[Path, dict[str, Any]]]:
+def _layers(project: Project, files: Sequence[Path]) -> list[tuple[Path, dict[str, Any]]]:
     """Those that exist, in order, with what they say."""
-    return [(file, _read(file)) for file in files if file.exists()]
+    there = [file for file in files if file.exists()]
+    if not project.named:
+        _check_owners(project, [project.folder / "_bmad", *(file.parent for file in there), *there])
+    return [(file, _read(file)) for file in there]
+
+
+def _check_owners(project: Project, paths: Sequence[Path]) -> None:
+    """As git does, refuse what another user has put around us, as into `/tmp`: it says what is run as our user."""
+    for path in paths:
+        if others := {path.stat().st_uid, path.lstat().st_uid} - {0, os.getuid()}:
+            raise UsageError(
+                f"{path} belongs to another user ({others.pop()}), and it decides what is run and where results go; "
+                f"if you trust it, give --project-root {project.folder}, else --harness FILE and --output-dir DIR"
+            )
 
 
 def _read(file: Path) -> dict[str, Any]:

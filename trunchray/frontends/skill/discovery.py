@@ -1,4 +1,4 @@
-"""Where the cases and the trigger queries of a skill are looked for when nobody names the file."""
+"""Where the cases and the trigger queries of a skill are: as somebody named the file, or where it is looked for."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
+from trunchray.adapters.local_path import local_path
+from trunchray.adapters.location import is_uri
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
 
@@ -15,11 +17,22 @@ _OPTIONS = {"cases.json": "--cases", "triggers.json": "--queries"}
 _FOREIGN = "evals.json"
 
 
-def find_project(skill: Path) -> Path | None:
-    """The project that a skill belongs to: the nearest folder around it with `_bmad/`, else with `.git`, else None."""
-    around = (skill, *skill.parents)
-    set_up = (folder for folder in around if (folder / "_bmad").is_dir())
-    return next(set_up, None) or next((folder for folder in around if (folder / ".git").exists()), None)
+def locate(wanted: Wanted, given: str | None, skill: Path, project: Path | None) -> Path:
+    """The file that was given, or else the one that is found; absolute, and the same however it was named.
+
+    Raises:
+        UsageError: a URI was given, there is no file, or it is not clear which one is meant.
+    """
+    if given is None:
+        file = find_file(wanted, skill, project)
+    elif is_uri(given):
+        raise UsageError(
+            f"{_OPTIONS[wanted]} {given!r}: must be a file on this machine, as fixtures are looked for beside it; "
+            "copy it here first"
+        )
+    else:
+        file = local_path(given.removeprefix("file://"))
+    return file.absolute().parent.resolve() / file.name
 
 
 def find_file(wanted: Wanted, skill: Path, project: Path | None) -> Path:
@@ -45,6 +58,14 @@ def find_file(wanted: Wanted, skill: Path, project: Path | None) -> Path:
             raise UsageError(
                 f"which {wanted} is meant? Name one with {_OPTIONS[wanted]}; there are {len(several)}:\n{names}{more}"
             )
+
+
+def hidden_from_tools(skill: Path, *used: Path) -> list[Path]:
+    """The files of a skill that say what is expected of it; with them a tool could read its rubric.
+
+    `used` are those of them that are kept elsewhere.
+    """
+    return [*used, *(skill / "evals" / name for name in (*_OPTIONS, _FOREIGN))]
 
 
 def _none(wanted: Wanted, looked: Sequence[Path]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from trunchray.adapters.github_file import LARGEST, fetch
 from trunchray.core.digest import sha256
@@ -17,6 +18,15 @@ from trunchray.core.pinned_file import PinnedFile, is_address, read_address
 from trunchray.core.staging import Fixture
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.case_file import SkillCase
+from trunchray.frontends.skill.project import Project, is_too_wide
+
+
+class Root(NamedTuple):
+    """A folder that fixtures are looked for in."""
+
+    folder: Path
+    hidden: bool
+    """Whether what is hidden there may be taken: files and folders whose names begin with a dot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +39,19 @@ class Fixtures:
     """The SHA-256 of each entry."""
 
 
+def roots_of(project: Project | None, case_file: Path) -> list[Root]:
+    """Where fixtures are looked for, in order: in the project, then beside the case file.
+
+    Keys and logins are in hidden files. They are taken only from where somebody has put them beside the cases, or
+    where the project was named, and not merely found.
+    """
+    beside = Root(case_file.parent, hidden=not is_too_wide(case_file.parent))
+    return [*([Root(project.folder, project.named)] if project else []), beside]
+
+
 def read_fixtures(
     cases: Sequence[SkillCase],
-    roots: Sequence[Path],
+    roots: Sequence[Root],
     *,
     skill_dir: str,
     fetch: Callable[[PinnedFile], bytes] = fetch,
@@ -41,7 +61,7 @@ def read_fixtures(
     Raises:
         UsageError: naming every entry that cannot be used.
     """
-    reader = _Reader([root.resolve() for root in roots], skill_dir, fetch)
+    reader = _Reader([Root(root.folder.resolve(), root.hidden) for root in roots], skill_dir, fetch)
     of_case: dict[str, tuple[Fixture, ...]] = {}
     problems: list[str] = []
     for case in cases:
@@ -62,7 +82,7 @@ def read_fixtures(
 class _Reader:
     """Reads each entry once, however many cases name it."""
 
-    roots: Sequence[Path]
+    roots: Sequence[Root]
     skill_dir: str
     fetch: Callable[[PinnedFile], bytes]
     contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
@@ -94,25 +114,46 @@ class _Reader:
 
     def _find(self, path: str) -> Path:
         for root in self.roots:
-            file = (root / path).resolve()
-            if not file.exists():
-                continue
-            if not file.is_relative_to(root):
-                raise ValueError(f"is a link that leads out of {str(root)!r}")
-            if not file.is_file():
-                raise ValueError("is a folder; name its files one by one" if file.is_dir() else "is no regular file")
-            return file
-        places = " nor ".join(repr(str(root)) for root in dict.fromkeys(self.roots))
-        raise ValueError(f"is neither in {places}" if " nor " in places else f"is not in {places}")
+            file = (root.folder / path).resolve()
+            if file.exists():
+                self._refuse_file(file, root)
+                return file
+        places = " nor ".join(repr(str(folder)) for folder in dict.fromkeys(root.folder for root in self.roots))
+        where = f"is neither in {places}" if " nor " in places else f"is not in {places}"
+        raise ValueError(f"{where}; put it there, correct the entry, or name its folder with --project-root")
+
+    def _refuse_file(self, file: Path, root: Root) -> None:
+        if not file.is_relative_to(root.folder):
+            raise ValueError(f"is a link that leads out of {str(root.folder)!r}; put a copy there")
+        if not file.is_file():
+            raise ValueError(
+                "is a folder; name its files one by one"
+                if file.is_dir()
+                else "is neither a file nor a folder; put a regular file there"
+            )
+        if all(_hides(file, each) for each in self.roots):
+            raise ValueError(
+                f"is hidden in {str(root.folder)!r}, where keys and logins are; put a copy beside the case file, "
+                "or name the project with --project-root"
+            )
+
+
+def _hides(file: Path, root: Root) -> bool:
+    """Whether a file is outside of a folder, or hidden there and not to be taken."""
+    if not file.is_relative_to(root.folder):
+        return True
+    return not root.hidden and any(part.startswith(".") for part in file.relative_to(root.folder).parts)
 
 
 def _content(file: Path) -> bytes:
     try:
         if file.stat().st_size > LARGEST:
-            raise ValueError(f"is larger than {LARGEST // 1_000_000} MB")
+            raise ValueError(
+                f"is larger than {LARGEST // 1_000_000} MB, which is too much for each attempt; shorten it"
+            )
         return file.read_bytes()
     except OSError as e:
-        raise ValueError(f"cannot be read: {e.strerror}") from e
+        raise ValueError(f"cannot be read: {e.strerror}; make it readable for the user who runs the evals") from e
 
 
 def _overlap(one: str, other: str) -> bool:

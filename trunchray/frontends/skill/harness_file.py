@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from trunchray.adapters.location import absolute
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.harness import Harness
@@ -13,6 +13,7 @@ from trunchray.frontends.checked import validated
 from trunchray.frontends.skill.bmad import harness_keys, is_set_up
 from trunchray.frontends.skill.entry import kind
 from trunchray.frontends.skill.json_file import read_json
+from trunchray.frontends.skill.project import Project
 
 
 class FoundHarness(Frozen):
@@ -23,21 +24,21 @@ class FoundHarness(Frozen):
     """Where it is from, or why there is none: what `run.json` says under `harness`."""
 
 
-def find_harness(given: str | None, project: Path | None) -> FoundHarness:
+def find_harness(given: str | None, project: Project | None) -> FoundHarness:
     """The harness in the file that was given, else the one that is recorded in the project.
 
     Raises:
-        UsageError: the file, or a layer of BMad's, cannot be read or describes no harness.
+        UsageError: the file, or a layer of BMad's, cannot be read, is another user's, or describes no harness.
     """
     if given is not None:
-        return FoundHarness(harness=read_harness(given), source=given)
+        return FoundHarness(harness=read_harness(given), source=absolute(given))
     if project is None:
         return FoundHarness(harness=None, source="no project around the skill; give --harness FILE")
     if not is_set_up(project):
-        return FoundHarness(harness=None, source=f"BMad is not set up in {project}; give --harness FILE")
+        return FoundHarness(harness=None, source=f"BMad is not set up in {project.folder}; give --harness FILE")
     if (recorded := harness_keys(project)) is None:
         return FoundHarness(
-            harness=None, source=f"no [workflow.harness] with a command in {project / '_bmad' / 'custom'}"
+            harness=None, source=f"no [workflow.harness] with a command in {project.folder / '_bmad' / 'custom'}"
         )
     keys, source = recorded
     return FoundHarness(harness=_harness(keys, source), source=source)

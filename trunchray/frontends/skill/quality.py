@@ -7,30 +7,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from pydantic import JsonValue
 
 from trunchray.adapters.tree import TreeError, pack
-from trunchray.core.agent import HarnessAgent, Pacing, Quota, SkillTree
+from trunchray.core.agent import SkillTree
 from trunchray.core.case import Case, CaseInput, Origin
 from trunchray.core.checks import Check, Completed, RubricLine
 from trunchray.core.digest import sha256
 from trunchray.core.grader_spec import GraderSpec
-from trunchray.core.harness import Harness
+from trunchray.core.harness import SKILL_DIR
 from trunchray.core.names import nearest
 from trunchray.core.release import slug
 from trunchray.core.staging import StagedCase
 from trunchray.errors import UsageError
 from trunchray.frontends.case_release import case_id
 from trunchray.frontends.skill.case_file import SkillCase, check_rubrics, read_cases
-from trunchray.frontends.skill.discovery import find_file, find_project
-from trunchray.frontends.skill.fixtures import Fixtures, read_fixtures
+from trunchray.frontends.skill.discovery import hidden_from_tools, locate
+from trunchray.frontends.skill.fixtures import Fixtures, read_fixtures, roots_of
 from trunchray.frontends.skill.harness_file import FoundHarness, find_harness
 from trunchray.frontends.skill.labels import run_label
-from trunchray.frontends.skill.session import How, Question, Ran, carry_out
+from trunchray.frontends.skill.project import project_of
+from trunchray.frontends.skill.session import (
+    HarnessConfig,
+    How,
+    Question,
+    Ran,
+    announce,
+    carry_out,
+    check_outside,
+    told_of,
+)
 from trunchray.frontends.skill.skill_md import skill_folder
 from trunchray.frontends.skill.summary import EXECUTION, ExecutionSummary, summarise
 
@@ -41,8 +50,6 @@ CONFIGS: Mapping[Mode, tuple[str, ...]] = {
     "baseline": ("skill", "bare"),
     "variant": ("skill", "variant"),
 }
-TOGETHER = "harness"
-"""The name of what bounds the runs of all configs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +76,31 @@ class Options:
 class _Read:
     """All that was read before anything runs."""
 
-    file: str
+    file: Path
     cases: Sequence[SkillCase]
-    skills: Mapping[str, tuple[SkillTree, bytes] | None]
-    """By config; None for the bare tool."""
+    folders: Mapping[str, Path]
+    """Of the skills, by config; the bare tool has none."""
+    skills: Mapping[str, tuple[SkillTree, bytes]]
+    """As workers get them."""
     found: FoundHarness
     fixtures: Fixtures
+
+    @property
+    def name(self) -> str:
+        """Of the skill: that of its folder."""
+        return self.folders["skill"].name
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is asked, and what `run.json` says of it."""
+    """What is asked, what `run.json` says of it, and what it was read from."""
 
     question: Question
     about: Mapping[str, JsonValue]
     found: FoundHarness
+    file: Path
+    folders: Sequence[Path]
+    """Of the skills."""
 
 
 def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
@@ -95,6 +112,8 @@ def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
         Interrupted: not all attempts have ended; the same command continues.
     """
     asked = prepare(options)
+    check_outside(how.out, asked.folders)
+    announce(how.observer, None if options.cases else asked.file, None if options.harness else asked.found)
     ran = carry_out(asked.question, how, asked.about)
     cases = [case.id for case in asked.question.cases]
     return ran, summarise(ran, cases, CONFIGS[options.mode], options.mode, asked.found)
@@ -107,36 +126,24 @@ def prepare(options: Options) -> Prepared:
         UsageError: something is missing or wrong.
     """
     read = _read(options)
-    return Prepared(_question(options, read), _about(options, read), read.found)
+    folders = [*read.folders.values()]
+    return Prepared(_question(options, read), _about(options, read), read.found, read.file, folders)
 
 
 def _read(options: Options) -> _Read:
-    if options.mode not in get_args(Mode):
-        raise UsageError(f"--mode {options.mode!r}: choose one of {', '.join(get_args(Mode))}")
     skill = skill_folder(options.skill_path)
     project = project_of(skill, options.project_root)
-    file = options.cases or str(find_file("cases.json", skill, project))
+    file = locate("cases.json", options.cases, skill, project and project.folder)
     cases = _chosen(read_cases(file), options.case_ids)
     if options.mode == "quality":
         check_rubrics(cases)
-    skills = _skills(options, skill)
+    folders = _folders(options, skill)
+    skills = {config: _packed(folder, file) for config, folder in folders.items()}
+    _check_variant([tree for tree, _ in skills.values()])
     found = find_harness(options.harness, project)
-    roots = [*([project] if project else []), Path(file).absolute().parent]
-    fixtures = read_fixtures(cases, roots, skill_dir=(found.harness or Harness(command=("{prompt}",))).skill_dir)
-    return _Read(file, cases, skills, found, fixtures)
-
-
-def project_of(skill: Path, given: str | None) -> Path | None:
-    """The project's folder: the given one, or the one that the skill is in.
-
-    Raises:
-        UsageError: the given one is no folder.
-    """
-    if given is None:
-        return find_project(skill)
-    if not (folder := Path(given).absolute()).is_dir():
-        raise UsageError(f"--project-root {given!r}: there is no such folder")
-    return folder
+    skill_dir = found.harness.skill_dir if found.harness else SKILL_DIR
+    fixtures = read_fixtures(cases, roots_of(project, file), skill_dir=skill_dir)
+    return _Read(file, cases, folders, skills, found, fixtures)
 
 
 def _chosen(cases: Sequence[SkillCase], ids: Sequence[str] | None) -> Sequence[SkillCase]:
@@ -149,76 +156,68 @@ def _chosen(cases: Sequence[SkillCase], ids: Sequence[str] | None) -> Sequence[S
     return [case for case in cases if case.id in ids]
 
 
-def _skills(options: Options, skill: Path) -> dict[str, tuple[SkillTree, bytes] | None]:
+def _folders(options: Options, skill: Path) -> dict[str, Path]:
     if options.mode == "variant" and options.variant_path is None:
         raise UsageError("--mode variant compares with another version of the skill; name its folder by --variant-path")
     if options.mode != "variant" and options.variant_path is not None:
         raise UsageError(f"--variant-path: nothing is compared with it in mode {options.mode!r}; give --mode variant")
-    folders = {"skill": skill, "bare": None}
-    if options.variant_path is not None:
-        folders["variant"] = skill_folder(options.variant_path, "--variant-path")
-    return {config: packed(folders[config]) for config in CONFIGS[options.mode]}
+    if options.variant_path is None:
+        return {"skill": skill}
+    return {"skill": skill, "variant": skill_folder(options.variant_path, "--variant-path")}
 
 
-def packed(folder: Path | None) -> tuple[SkillTree, bytes] | None:
-    """A skill as workers get it.
-
-    Raises:
-        UsageError: it holds what cannot be copied.
-    """
-    if folder is None:
-        return None
+def _packed(folder: Path, cases: Path) -> tuple[SkillTree, bytes]:
+    """A skill as workers get it: without its cases and queries, which hold what is expected of it."""
     try:
-        content = pack(folder)
+        content = pack(folder, leave_out=hidden_from_tools(folder, cases))
     except (TreeError, OSError) as e:
-        raise UsageError(f"the skill cannot be copied: {e}") from e
+        raise UsageError(f"the skill {str(folder)!r} cannot be copied for each attempt: {e}") from e
     return SkillTree(name=folder.name, tree=sha256(content)), content
 
 
-def _question(options: Options, read: _Read) -> Question:
-    skill = Path(options.skill_path).absolute().name
-    quota = Quota(name=TOGETHER, max_in_flight=options.workers)
-    agents = [
-        HarnessAgent(
-            name=config,
-            harness=read.found.harness,
-            skill=found[0] if found else None,
-            timeout=options.timeout,
-            staging="",
-            pacing=Pacing(max_in_flight=options.workers),
-            quota=quota,
+def _check_variant(skills: Sequence[SkillTree]) -> None:
+    """Two skills of one name and one content would be one agent with two names."""
+    if len(set(skills)) < len(skills):
+        raise UsageError(
+            "--variant-path: the skill there has the name and the files of the other one, so nothing would be "
+            "compared; change it, or give --runs to repeat the same one"
         )
-        for config, found in read.skills.items()
+
+
+def _question(options: Options, read: _Read) -> Question:
+    trees = {config: tree for config, (tree, _) in read.skills.items()}
+    configs = [
+        HarnessConfig(config, read.found.harness, options.timeout, options.workers, skill=trees.get(config))
+        for config in CONFIGS[options.mode]
     ]
-    trees = {tree.tree: content for tree, content in filter(None, read.skills.values())}
+    packed = {tree.tree: content for tree, content in read.skills.values()}
     return Question(
-        label=options.label or run_label(skill, options.mode),
-        title=f"{skill} {options.mode}",
-        source=read.file,
+        label=options.label or run_label(read.name, options.mode),
+        title=f"{read.name} {options.mode}",
+        source=str(read.file),
         cases=[_case(case, number, options, read) for number, case in enumerate(read.cases, 1)],
         staged={case_id(case.id): _staged(case, read) for case in read.cases},
         layout="cases",
-        agents=agents,
+        configs=configs,
         attempts=options.runs,
         grading=options.grading,
-        inputs={**trees, **read.fixtures.contents},
+        inputs={**packed, **read.fixtures.contents},
         ending=EXECUTION,
     )
 
 
 def _case(case: SkillCase, number: int, options: Options, read: _Read) -> Case:
-    skill = Path(options.skill_path).absolute().name
     lines: dict[str, Check] = {f"rubric-{place}": RubricLine(text=line) for place, line in enumerate(case.rubric, 1)}
     graded = options.grading is not None and lines
     files: list[JsonValue] = [each.model_dump(mode="json") for each in read.fixtures.of_case[case.id]]
     return Case(
         id=case_id(case.id),
-        eval_id=slug(f"{skill} {options.mode}"),
+        eval_id=slug(f"{read.name} {options.mode}"),
         title=case.id,
         input=CaseInput(prompt=case.prompt),
         data={"files": files, "rubric": [*case.rubric]},
         checks=lines if graded else {"completed": Completed()},
-        source=Origin(path=read.file, row=number),
+        source=Origin(path=str(read.file), row=number),
     )
 
 
@@ -230,20 +229,18 @@ def _staged(case: SkillCase, read: _Read) -> StagedCase:
 
 def _about(options: Options, read: _Read) -> dict[str, JsonValue]:
     """What `run.json` says."""
-    trees: dict[str, JsonValue] = {config: found[0].tree if found else None for config, found in read.skills.items()}
-    command: list[JsonValue] | None = [*read.found.harness.command] if read.found.harness else None
+    trees: dict[str, JsonValue] = dict.fromkeys(CONFIGS[options.mode])
+    trees |= {config: tree.tree for config, (tree, _) in read.skills.items()}
     return {
-        "cases_file": read.file,
-        "skill_path": options.skill_path,
-        "variant_path": options.variant_path,
+        "cases_file": str(read.file),
+        "skill_path": str(read.folders["skill"]),
+        "variant_path": str(read.folders["variant"]) if "variant" in read.folders else None,
         "mode": options.mode,
         "configs": [*CONFIGS[options.mode]],
         "runs_per_case": options.runs,
-        "harness": read.found.source,
-        "command": command,
+        **told_of(read.found),
         "case_count": len(read.cases),
         "fixtures": [{"file": entry, "sha256": sha} for entry, sha in read.fixtures.entries.items()],
         "skill_trees": trees,
         "grader": options.grading.asked if options.grading else None,
-        "trunchray": version("trunchray"),
     }

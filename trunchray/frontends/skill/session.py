@@ -2,34 +2,70 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
 from threading import Event
 from typing import Literal
 
 from pydantic import JsonValue
 
+from trunchray.adapters.location import is_uri
 from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.store import Store
-from trunchray.core.agent import HarnessAgent
+from trunchray.core.agent import HarnessAgent, Pacing, Quota, SkillTree, TriggerSkill
 from trunchray.core.case import Case
 from trunchray.core.digest import canonical, digest, sha256
+from trunchray.core.excerpt import excerpt
 from trunchray.core.grader_spec import GraderSpec, ModelGrader
+from trunchray.core.harness import Harness
 from trunchray.core.release import slug
 from trunchray.core.run import SHARD_SIZE, RunSpec
-from trunchray.core.staging import StagedCase, Staging
+from trunchray.core.staging import ENGINE, StagedCase, Staging
 from trunchray.engine.launch import Launch, launch
 from trunchray.engine.run import Observer
-from trunchray.errors import Interrupted
+from trunchray.errors import Interrupted, UsageError
 from trunchray.evaluators.attempts.build import build_grader
 from trunchray.frontends.case_release import store_cases
-from trunchray.frontends.skill.run_folder import ENGINE, QUESTION, begin, unfinished
+from trunchray.frontends.skill.harness_file import FoundHarness
+from trunchray.frontends.skill.run_folder import QUESTION, begin, unfinished
 
 SEMANTICS = {"completed": "completed/1", "rubric": "rubric/1", "triggered": "triggered/1"}
 """The rules by which the checks of such a release are read."""
 SHARDS = 64
 """Parts that cases are given out in, where there are enough of them: an attempt may take minutes."""
+TOGETHER = "harness"
+"""The name of what bounds the runs of all configs."""
+
+
+@dataclass(frozen=True, slots=True)
+class HarnessConfig:
+    """A coding tool with a skill, or without one, before there is a run for it."""
+
+    name: str
+    harness: Harness | None
+    timeout: float
+    """Seconds that one attempt may take."""
+    workers: int
+    """Attempts under way at a time, of all configs together."""
+    skill: SkillTree | None = None
+    trigger: TriggerSkill | None = None
+
+    def agent(self, staging: str) -> HarnessAgent:
+        """It in a run, whose `Staging` has that SHA-256."""
+        return HarnessAgent(
+            name=self.name,
+            harness=self.harness,
+            skill=self.skill,
+            trigger=self.trigger,
+            timeout=self.timeout,
+            staging=staging,
+            pacing=Pacing(max_in_flight=self.workers),
+            quota=Quota(name=TOGETHER, max_in_flight=self.workers),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,23 +81,24 @@ class Question:
     staged: Mapping[str, StagedCase]
     """By the ids of the cases."""
     layout: Literal["cases", "queries"]
-    agents: Sequence[HarnessAgent]
-    """Their `staging` is not known yet."""
+    configs: Sequence[HarnessConfig]
     attempts: int
     grading: GraderSpec | None
     inputs: Mapping[str, bytes]
     """What workers need besides, by SHA-256."""
     ending: str
     """The file that is written last."""
+    threshold: float | None = None
+    """Of the rates of trigger queries; None where there are none."""
 
     @property
     def digest(self) -> str:
         """64 hex digits: two commands with the same one are one run."""
-        agents: list[JsonValue] = [agent.digest for agent in self.agents]
         staged: dict[str, JsonValue] = {name: case.model_dump(mode="json") for name, case in self.staged.items()}
+        agents: list[JsonValue] = [config.agent(digest(staged)).digest for config in self.configs]
         cases: list[JsonValue] = [case.model_dump(mode="json") for case in self.cases]
         grading = self.grading.asked if self.grading else None
-        return digest([self.label, cases, staged, agents, self.attempts, grading])
+        return digest([self.label, cases, staged, agents, self.attempts, grading, self.threshold])
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +133,35 @@ class Ran:
     def engine(self) -> str:
         """The URI of the engine's run."""
         return f"{self.folder.uri}/{ENGINE}"
+
+
+def check_outside(out: Store, skills: Sequence[Path]) -> None:
+    """Make sure that runs are not kept in a skill: they would be copied with it, and it would never be the same again.
+
+    Raises:
+        UsageError: they would be.
+    """
+    place = None if is_uri(out.uri) else Path(out.uri).resolve()
+    for skill in skills:
+        if place and place.is_relative_to(skill.resolve()):
+            raise UsageError(
+                f"runs would be kept in {out.uri!r}, which is in the skill {str(skill)!r}, and each would be copied "
+                "with it into later ones; give --output-dir with a folder outside of it"
+            )
+
+
+def told_of(found: FoundHarness) -> dict[str, JsonValue]:
+    """What `run.json` says of the tool, and of us."""
+    command: list[JsonValue] | None = [*found.harness.command] if found.harness else None
+    return {"harness": found.source, "command": command, "trunchray": version("trunchray")}
+
+
+def announce(observer: Observer, file: Path | None, found: FoundHarness | None) -> None:
+    """Say what nobody has named, before it is used: the file of cases, and the tool; None for what was named."""
+    if file:
+        observer.note(f"taking {file}")
+    if found and found.harness:
+        observer.note(f"{found.source} runs {excerpt(shlex.join(found.harness.command), 400)}")
 
 
 def carry_out(question: Question, how: How, about: Mapping[str, JsonValue]) -> Ran:
@@ -135,7 +201,7 @@ def _launch(question: Question, how: How, ran: Ran) -> None:
     release = store_cases(
         question.title, question.source, question.cases, engine.child(".releases"), semantics=SEMANTICS
     )
-    agents = tuple(agent.model_copy(update={"staging": sha256(staged)}) for agent in question.agents)
+    agents = tuple(config.agent(sha256(staged)) for config in question.configs)
     spec = RunSpec(
         run_id=slug(ran.run_id),
         title=question.title,

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from pathlib import Path
 
 from pydantic import Field, JsonValue
 
-from trunchray.core.agent import HarnessAgent, Pacing, Quota, TriggerSkill
+from trunchray.core.agent import TriggerSkill
 from trunchray.core.attempt import FAILURES, AttemptTiming
 from trunchray.core.attempt_statistics import SETTLED
 from trunchray.core.case import Case, CaseInput, Origin
@@ -20,12 +20,21 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.release import slug
 from trunchray.core.staging import StagedCase
 from trunchray.errors import UsageError
-from trunchray.frontends.skill.discovery import find_file
+from trunchray.frontends.skill.discovery import locate
 from trunchray.frontends.skill.harness_file import FoundHarness, find_harness
 from trunchray.frontends.skill.labels import run_label
-from trunchray.frontends.skill.quality import TOGETHER, project_of
+from trunchray.frontends.skill.project import project_of
 from trunchray.frontends.skill.run_folder import as_file
-from trunchray.frontends.skill.session import How, Question, Ran, carry_out
+from trunchray.frontends.skill.session import (
+    HarnessConfig,
+    How,
+    Question,
+    Ran,
+    announce,
+    carry_out,
+    check_outside,
+    told_of,
+)
 from trunchray.frontends.skill.skill_md import SkillMd, read_skill_md, skill_folder
 from trunchray.frontends.skill.summary import now, read_timings
 from trunchray.frontends.skill.trigger_file import TriggerQuery, read_queries
@@ -52,9 +61,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is asked, and what `run.json` says of it."""
+    """What is asked, what `run.json` says of it, and what it was read from."""
 
+    folder: Path
     skill: SkillMd
+    file: Path
     queries: Sequence[TriggerQuery]
     found: FoundHarness
     question: Question
@@ -122,6 +133,8 @@ def run_triggers(options: Options, how: How) -> tuple[Ran, TriggersResult]:
         Interrupted: not all attempts have ended; the same command continues.
     """
     asked = prepare(options)
+    check_outside(how.out, [asked.folder])
+    announce(how.observer, None if options.queries else asked.file, None if options.harness else asked.found)
     ran = carry_out(asked.question, how, asked.about)
     result = _judged(ran, options, asked)
     ran.folder.write(RESULT, as_file(result.to_json()))
@@ -134,77 +147,57 @@ def prepare(options: Options) -> Prepared:
     Raises:
         UsageError: something is missing or wrong.
     """
-    _check(options)
+    if not 0 < options.threshold <= 1:
+        raise UsageError(f"--threshold {options.threshold:g}: must be more than 0 and at most 1")
     folder = skill_folder(options.skill_path)
     skill = read_skill_md(folder)
     project = project_of(folder, options.project_root)
-    file = options.queries or str(find_file("triggers.json", folder, project))
+    file = locate("triggers.json", options.queries, folder, project and project.folder)
     queries = read_queries(file)
     found = find_harness(options.harness, project)
     question = _question(options, skill, queries, found, file)
-    return Prepared(skill, queries, found, question, _about(options, skill, queries, found))
-
-
-def _check(options: Options) -> None:
-    if options.runs_per_query < 1:
-        raise UsageError(f"--runs-per-query {options.runs_per_query}: at least one run is needed to measure anything")
-    if not 0 < options.threshold <= 1:
-        raise UsageError(f"--threshold {options.threshold:g}: must be more than 0 and at most 1")
+    about: dict[str, JsonValue] = {
+        "skill_path": str(folder),
+        "queries_file": str(file),
+        "skill_name": skill.name,
+        "description": skill.description,
+        **told_of(found),
+        "query_count": len(queries),
+        "runs_per_query": options.runs_per_query,
+        "threshold": options.threshold,
+    }
+    return Prepared(folder, skill, file, queries, found, question, about)
 
 
 def _question(
-    options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness, file: str
+    options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness, file: Path
 ) -> Question:
-    title = f"{skill.name} triggers"
-    agent = HarnessAgent(
-        name=CONFIG,
-        harness=found.harness,
-        trigger=TriggerSkill(name=skill.name, description=skill.description),
-        timeout=options.timeout,
-        staging="",
-        pacing=Pacing(max_in_flight=options.workers),
-        quota=Quota(name=TOGETHER, max_in_flight=options.workers),
-    )
+    title, trigger = f"{skill.name} triggers", TriggerSkill(name=skill.name, description=skill.description)
     return Question(
         label=run_label(skill.name, "triggers"),
         title=title,
-        source=file,
-        cases=[
-            Case(
-                id=query.folder,
-                eval_id=slug(title),
-                title=query.query,
-                input=CaseInput(prompt=query.query),
-                checks={"triggered": Triggered(expected=query.should_trigger)},
-                source=Origin(path=file, row=query.index + 1),
-            )
-            for query in queries
-        ],
+        source=str(file),
+        cases=[_case(query, title, file) for query in queries],
         staged={query.folder: StagedCase(folder=query.folder) for query in queries},
         layout="queries",
-        agents=[agent],
+        configs=[HarnessConfig(CONFIG, found.harness, options.timeout, options.workers, trigger=trigger)],
         attempts=options.runs_per_query,
         grading=None,
         inputs={},
         ending=RESULT,
+        threshold=options.threshold,
     )
 
 
-def _about(
-    options: Options, skill: SkillMd, queries: Sequence[TriggerQuery], found: FoundHarness
-) -> dict[str, JsonValue]:
-    """What `run.json` says."""
-    command: list[JsonValue] | None = [*found.harness.command] if found.harness else None
-    return {
-        "skill_name": skill.name,
-        "description": skill.description,
-        "harness": found.source,
-        "command": command,
-        "query_count": len(queries),
-        "runs_per_query": options.runs_per_query,
-        "threshold": options.threshold,
-        "trunchray": version("trunchray"),
-    }
+def _case(query: TriggerQuery, title: str, file: Path) -> Case:
+    return Case(
+        id=query.folder,
+        eval_id=slug(title),
+        title=query.query,
+        input=CaseInput(prompt=query.query),
+        checks={"triggered": Triggered(expected=query.should_trigger)},
+        source=Origin(path=str(file), row=query.index + 1),
+    )
 
 
 def _judged(ran: Ran, options: Options, asked: Prepared) -> TriggersResult:
