@@ -10,6 +10,15 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.inside import inside
 from trunchray.core.release import Sha256
 
+ENGINE = ".trunchray"
+"""The folder of the engine's run in the documented run folder."""
+
+
+def run_around(engine_run: str) -> str:
+    """The URI of the documented run folder that an engine's run, or a regrade of one, is in; else that run's own."""
+    parts = engine_run.split("/")
+    return "/".join(parts[: len(parts) - 1 - parts[::-1].index(ENGINE)]) if ENGINE in parts else engine_run
+
 
 class Fixture(Frozen):
     """One file that a case finds in its workspace. The run's inputs hold its content."""
