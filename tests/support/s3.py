@@ -29,6 +29,8 @@ READERS_KEY, READERS_SECRET = "AKIAREADER", "SECRETREADER"
 """Credentials that may read and list, but not write."""
 _STARTS_WITHIN = 60
 """Seconds."""
+_GO = {"GOGC": "50", "GOMAXPROCS": "2", "GOMEMLIMIT": "1GiB"}
+"""Below what it keeps at hand from the start, a limit lets it collect garbage all the time that it has nothing to do."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class S3Server:
             [*_command(self._folder, ports), f"-s3.config={identities}"],
             stdout=self._log,
             stderr=subprocess.STDOUT,
-            env=os.environ | {"GOMEMLIMIT": "200MiB", "GOGC": "50", "GOMAXPROCS": "2"},
+            env=os.environ | _GO,
         )
 
     def __enter__(self) -> Self:
