@@ -30,7 +30,7 @@ READERS_KEY, READERS_SECRET = "AKIAREADER", "SECRETREADER"
 _STARTS_WITHIN = 60
 """Seconds."""
 _GO = {"GOGC": "50", "GOMAXPROCS": "2", "GOMEMLIMIT": "1GiB"}
-"""Below what it keeps at hand from the start, a limit lets it collect garbage all the time that it has nothing to do."""
+"""With a limit below what it keeps at hand from the start, it collects garbage whenever there is nothing else to do."""
 
 
 @dataclass(frozen=True)
