@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,7 @@ async def test_what_is_kept(tmp_path: Path) -> None:
     await AttemptGrader(scripted(said(True, False))).grade(attempt_case(), attempt_trace(folder))
     grading = stored(folder)
     assert grading.pop("grader") == AttemptGrader(scripted(said(True, False))).evaluator_digest(attempt_case())
+    assert re.fullmatch("[0-9a-f]{64}", grading.pop("attempt"))
     assert grading == {
         "case_id": "create-1",
         **grades(True, False),
@@ -255,8 +257,9 @@ async def test_gradings_are_never_overwritten(tmp_path: Path) -> None:
     grader = AttemptGrader(Recorder(said(True, False), identity="one"))
     await grader.grade(attempt_case(), attempt_trace(folder))
     assert (folder / "grading.json").read_text() == '{"eval_id": 1, "expectations": []}'
-    beside = f"grading-{grader.evaluator_digest(attempt_case())[:12]}.json"
-    assert stored(folder, beside)["summary"]["passed"] == 1
+    (beside,) = folder.glob("grading-*")
+    assert re.fullmatch("grading-[0-9a-f]{12}[.]json", beside.name)
+    assert stored(folder, beside.name)["summary"]["passed"] == 1
     recorder = Recorder("nobody asks", identity="one")
     assert (await AttemptGrader(recorder).grade(attempt_case(), attempt_trace(folder))).score == 0.5
     assert recorder.asked == []

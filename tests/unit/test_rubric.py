@@ -12,6 +12,7 @@ from trunchray.core.rubric import LONGEST, MOST, SCHEMA, Feedback, Grade, Graded
 
 RUBRIC = ("brief.md names the segment", "brief.md has  between 250\nand 1500 words")
 GRADER = "0" * 64
+ATTEMPT = "b" * 64
 
 
 def grade(text: str, passed: Any = True, evidence: Any = "line 3: 'mid-market'") -> dict[str, Any]:
@@ -148,7 +149,7 @@ def test_feedback_decides_nothing() -> None:
 def test_the_summary_is_counted_by_us() -> None:
     """What a grader says of it is passed over, and a stored one that does not add up is refused."""
     lied = {**BOTH, "summary": {"passed": 2, "failed": 0, "total": 2, "pass_rate": 1.0}}
-    grading = Grading.of("create-1", read(lied), GRADER)
+    grading = Grading.of("create-1", read(lied), grader=GRADER, attempt=ATTEMPT)
     assert grading.summary.model_dump() == {"passed": 1, "failed": 1, "total": 2, "pass_rate": 0.5}
     with pytest.raises(ValidationError, match="the summary is not that of the expectations"):
         Grading.model_validate({**grading.to_json(), "summary": lied["summary"]})
@@ -157,7 +158,7 @@ def test_the_summary_is_counted_by_us() -> None:
 def test_what_grading_json_holds() -> None:
     """The names are those that skill authors know: text, passed, evidence; summary; eval_feedback."""
     feedback = {"suggestions": [{"assertion": None, "reason": "few"}], "overall": ""}
-    grading = Grading.of("create-1", read({**BOTH, "eval_feedback": feedback}), GRADER)
+    grading = Grading.of("create-1", read({**BOTH, "eval_feedback": feedback}), grader=GRADER, attempt=ATTEMPT)
     assert grading.to_json() == {
         "case_id": "create-1",
         "expectations": [
@@ -167,6 +168,7 @@ def test_what_grading_json_holds() -> None:
         "summary": {"passed": 1, "failed": 1, "total": 2, "pass_rate": 0.5},
         "eval_feedback": {"suggestions": [{"reason": "few"}], "overall": ""},
         "grader": GRADER,
+        "attempt": ATTEMPT,
     }
     assert Grading.model_validate_json(json.dumps(grading.to_json())) == grading
 
@@ -175,7 +177,7 @@ def test_shares_have_four_places() -> None:
     """Two of three are 0.6667, as readers of such files write it."""
     lines = ("a", "b", "c")
     graded = read_grades(lines, said(grade("a"), grade("b"), grade("c", False)))
-    assert Grading.of("x", graded, GRADER).summary.pass_rate == 0.6667
+    assert Grading.of("x", graded, grader=GRADER, attempt=ATTEMPT).summary.pass_rate == 0.6667
 
 
 def test_evidence_can_be_stored() -> None:

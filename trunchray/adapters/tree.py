@@ -1,139 +1,63 @@
-"""Folders as a whole: packed, copied, and looked through when nobody knows what is in them."""
+"""Folders as a whole: packed, copied and told apart."""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import shutil
 import stat
 import tarfile
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 _NO_SKILL = frozenset({".git", "__pycache__"})
-LONGEST_PATH = 800
-"""Bytes of a relative path that is kept; object stores have room for 1,024 with what goes before it."""
 _NEITHER = "neither a file nor a folder"
-_KINDS = {
-    stat.S_IFIFO: "a named pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 class TreeError(Exception):
     """A folder is not what it has to be; the message says where."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeCaps:
-    """How much of a folder is kept. Sizes are in bytes."""
+def tree_digest(folder: Path, only: Collection[str] | None = None) -> str:
+    """64 hex digits of all names below a folder, what files hold and where links lead; modes and times do not count.
 
-    file: int = 64 << 20
-    total: int = 512 << 20
-    entries: int = 50_000
+    `only`: what counts of the names directly in the folder; None: all.
 
-
-@dataclass(slots=True)
-class Survey:
-    """What there is in a folder that somebody else has filled. Paths are relative to it, with forward slashes."""
-
-    files: list[str] = field(default_factory=list[str])
-    folders: list[str] = field(default_factory=list[str])
-    links: dict[str, str] = field(default_factory=dict[str, str])
-    """Symbolic links that stay inside, and where they lead, as they say it."""
-    too_large: list[str] = field(default_factory=list[str])
-    left_out: list[str] = field(default_factory=list[str])
-    """`<path>: <why>`: what is neither file, folder nor such a link, and what cannot be read."""
-
-    @classmethod
-    def of(cls, root: Path, caps: TreeCaps = TreeCaps(), *, ignore: frozenset[str] = frozenset({".git"})) -> Survey:
-        """Look through a folder without following a link; names in `ignore` are passed over wherever they stand."""
-        found = cls()
-        surveyor = _Surveyor(root, caps, ignore, found)
-        pending = [""]
-        while pending and surveyor.go_on:
-            pending += reversed(surveyor.look(pending.pop()))
-        return found
-
-    def copy(self, root: Path, target: Path) -> None:
-        """Copy what was found in `root` into the folder `target`, which is made.
-
-        Raises:
-            OSError: something cannot be written.
-        """
-        target.mkdir(parents=True, exist_ok=True)
-        for folder in self.folders:
-            (target / folder).mkdir(exist_ok=True)
-        for path in self.files:
-            copy_file(root / path, target / path)
-        for path, to in self.links.items():
-            (target / path).symlink_to(to)
+    Raises:
+        OSError: something cannot be read.
+    """
+    found = hashlib.sha256()
+    for entry in sorted(_parts(folder, only)):
+        found.update(b"".join(len(part).to_bytes(8, "big") + part for part in entry))
+    return found.hexdigest()
 
 
-@dataclass(slots=True)
-class _Surveyor:
-    root: Path
-    caps: TreeCaps
-    ignore: frozenset[str]
-    found: Survey
-    bytes_seen: int = 0
-    entries_seen: int = 0
-    go_on: bool = True
+def _parts(folder: Path, only: Collection[str] | None) -> Iterator[tuple[bytes, bytes, bytes]]:
+    """Path, kind and content of each."""
+    for root, folders, files in os.walk(folder, onerror=_refuse):
+        names = [*folders, *files]
+        if only is not None and Path(root) == folder:
+            names = [name for name in names if name in only]
+            folders[:] = [name for name in folders if name in only]
+        for name in names:
+            path = Path(root, name)
+            yield os.fsencode(path.relative_to(folder)), *_content(path)
 
-    def look(self, folder: str) -> list[str]:
-        """Note what is in one folder; the folders there."""
-        before = len(self.found.folders)
-        for entry in self._entries(folder):
-            path = f"{folder}/{entry.name}" if folder else entry.name
-            self.entries_seen += 1
-            if self.entries_seen > self.caps.entries:
-                self.go_on = False
-                self.found.left_out.append(f"{path}: there are more than {self.caps.entries:,} entries; so is the rest")
-                break
-            try:
-                if len(os.fsencode(path)) > LONGEST_PATH:
-                    self.found.left_out.append(f"{path}: a path of more than {LONGEST_PATH} bytes")
-                else:
-                    self._note(entry, path)
-            except OSError as e:
-                self.found.left_out.append(f"{path}: {e.strerror}")
-        return self.found.folders[before:]
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
-        path = self.root / folder
-        try:
-            with os.scandir(path) as entries:
-                return sorted((entry for entry in entries if entry.name not in self.ignore), key=lambda one: one.name)
-        except OSError as e:
-            self.found.left_out.append(f"{folder or '.'}: {e.strerror}")
-            return []
+def _content(path: Path) -> tuple[bytes, bytes]:
+    if path.is_symlink():
+        return b"link", os.fsencode(path.readlink())
+    if path.is_dir():
+        return b"folder", b""
+    if not path.is_file():
+        return b"special", b""
+    with path.open("rb") as file:
+        return b"file", hashlib.file_digest(file, "sha256").digest()
 
-    def _note(self, entry: os.DirEntry[str], path: str) -> None:
-        status = entry.stat(follow_symlinks=False)
-        if stat.S_ISLNK(status.st_mode):
-            self._note_link(path)
-        elif stat.S_ISDIR(status.st_mode):
-            self.found.folders.append(path)
-        elif not stat.S_ISREG(status.st_mode):
-            self.found.left_out.append(f"{path}: {_KINDS.get(stat.S_IFMT(status.st_mode), 'no file')}")
-        elif status.st_size > min(self.caps.file, self.caps.total - self.bytes_seen):
-            self.found.too_large.append(path)
-        elif not os.access(self.root / path, os.R_OK):
-            self.found.left_out.append(f"{path}: may not be read")
-        else:
-            self.bytes_seen += status.st_size
-            self.found.files.append(path)
 
-    def _note_link(self, path: str) -> None:
-        link = self.root / path
-        to = str(link.readlink())
-        if not to.startswith("/") and Path(os.path.realpath(link)).is_relative_to(os.path.realpath(self.root)):
-            self.found.links[path] = to
-        else:
-            self.found.left_out.append(f"{path}: a link that leads out, to {to!r}")
+def _refuse(error: OSError) -> None:
+    raise error
 
 
 def copy_file(source: Path, target: Path) -> None:

@@ -54,7 +54,12 @@ class Summary(Frozen):
     @classmethod
     def of(cls, grades: Sequence[Grade]) -> Self:
         """The counts of at least one grade."""
-        passed, total = sum(grade.passed for grade in grades), len(grades)
+        return cls.of_lines([grade.passed for grade in grades])
+
+    @classmethod
+    def of_lines(cls, lines: Sequence[bool]) -> Self:
+        """The same of at least one line, by whether it was met."""
+        passed, total = sum(lines), len(lines)
         return cls(passed=passed, failed=total - passed, total=total, pass_rate=round(passed / total, 4))
 
 
@@ -68,13 +73,21 @@ class Grading(Frozen):
     eval_feedback: Feedback = Feedback()
     grader: str
     """64 hex digits of all that decides the grades but the attempt itself."""
+    attempt: str
+    """64 hex digits of what the attempt had left when it was graded: the grades are of that, and of nothing else."""
 
     @classmethod
-    def of(cls, case_id: str, graded: Graded, grader: str) -> Self:
+    def of(cls, case_id: str, graded: Graded, *, grader: str, attempt: str) -> Self:
         """The summary is counted here, whatever the grader said."""
         grades, feedback = graded
-        summary = Summary.of(grades)
-        return cls(case_id=case_id, expectations=grades, summary=summary, eval_feedback=feedback, grader=grader)
+        return cls(
+            case_id=case_id,
+            expectations=grades,
+            summary=Summary.of(grades),
+            eval_feedback=feedback,
+            grader=grader,
+            attempt=attempt,
+        )
 
     @model_validator(mode="after")
     def _counted(self) -> Self:

@@ -78,8 +78,8 @@ class Step:
     """One event of a trace.
 
     A model call, a tool call, a limit that was reached, what was observed of a Python task (its `output` is the JSON
-    form of a `StepRecord`), or the attempt of a coding tool (its `output` has the attempt's `folder` and `status`, and
-    whether the skill was `loaded`).
+    form of a `StepRecord`), or the attempt of a coding tool (its `output` has the attempt's `folder`, its `path` in the
+    run, its `status`, and whether the skill was `loaded`).
 
     Not validated: a step is made here, and going through all it holds costs more than the rest of recording it.
     """

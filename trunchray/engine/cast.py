@@ -56,7 +56,7 @@ class Cast:
         self._toolbox = Toolbox(_tools(release), telemetry=telemetry)
         self._cache = ReplyCache.at(cache) if cache else None
         self._sandbox = EvaluatorSandbox(slots=slots)
-        self._attempts = _attempt_grader(spec)
+        self._attempts = _attempt_grader(spec, folder.uri)
         self.grader: AnyGrader = self._attempts or self._grader(release)
 
     @property
@@ -129,13 +129,14 @@ class Cast:
         return HarnessTool(spec, staging, self._folder.input)
 
 
-def _attempt_grader(spec: RunSpec) -> AttemptGrader | None:
-    """Who grades the attempts of a skill eval; None where there are none."""
+def _attempt_grader(spec: RunSpec, run: str) -> AttemptGrader | None:
+    """Who grades the attempts of a skill eval, which are in the folder around its `run`; None where there are none."""
     if not any(isinstance(agent, HarnessAgent) for agent in spec.agents):
         return None
+    from trunchray.core.staging import run_around  # noqa: PLC0415 - as above
     from trunchray.evaluators.attempts.build import build_grader  # noqa: PLC0415 - as above
 
-    return build_grader(spec.grading)
+    return build_grader(spec.grading, run_around(run))
 
 
 def _tools(release: StoredRelease) -> Mapping[str, Tool]:

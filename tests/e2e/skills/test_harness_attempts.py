@@ -18,7 +18,8 @@ from support.s3 import Bucket
 from support.scripted_harness import COMMAND, left_in, running, scripted_harness, steps, until
 from trunchray.adapters.harness_process import Caps
 from trunchray.adapters.store import Store
-from trunchray.adapters.tree import TreeCaps, pack
+from trunchray.adapters.survey import TreeCaps
+from trunchray.adapters.tree import pack
 from trunchray.agents.harness.agent import HarnessTool, Surroundings
 from trunchray.core.agent import HarnessAgent, SkillTree, TriggerSkill
 from trunchray.core.case import CaseInput
@@ -148,7 +149,7 @@ async def test_the_trace_of_an_attempt(anywhere: Bench):
     assert trace.steps[0].kind == "attempt"
     assert trace.steps[0].name == "skill"
     folder = Store(f"{anywhere.root}/skill/create-1").uri
-    assert trace.steps[0].output == {"folder": folder, "status": "ok", "loaded": None}
+    assert trace.steps[0].output == {"folder": folder, "path": "skill/create-1", "status": "ok", "loaded": None}
     assert trace.model_seconds == anywhere.timing()["elapsed_s"]
     assert await anywhere.run(prompt) == trace
 
@@ -203,10 +204,20 @@ async def test_a_complete_attempt_that_failed_fails_again(bench: Bench):
 async def test_an_attempt_that_never_came_to_its_end_is_run_again(anywhere: Bench):
     """What it left is removed, so that nothing of it is taken for the work of the next one."""
     store = Store(f"{anywhere.root}/skill/create-1")
-    for path in ("prompt.txt", "cwd/half-done.md", "cwd/deep/er.md"):
+    for path in ("prompt.txt", ".tries/dead/cwd/half-done.md", ".tries/dead/cwd/deep/er.md"):
         store.write(path, b"old")
     await anywhere.does({"write": "brief.md"})
-    assert [path for path in anywhere.files() if path.startswith("cwd/")] == ["cwd/brief.md"]
+    expected = ["case.json", "cwd/brief.md", "prompt.txt", "stderr.txt", "timing.json", "transcript.jsonl"]
+    assert anywhere.files() == expected
+    assert "brief.md" in anywhere.text("prompt.txt")
+
+
+async def test_what_no_attempt_has_left_is_not_taken_for_one(anywhere: Bench):
+    """A workspace without a timing is somebody's: nothing of it is removed, and nothing is mixed with it."""
+    Store(f"{anywhere.root}/skill/create-1").write("cwd/mine.md", b"mine")
+    error = await anywhere.fails(steps({"write": "brief.md"}))
+    assert "skill/create-1/cwd is there without timing.json; move it elsewhere" in str(error)
+    assert anywhere.files() == ["cwd/mine.md"]
 
 
 async def test_timing_is_written_last(bench: Bench, monkeypatch: pytest.MonkeyPatch):

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from trunchray.adapters.attempt_store import STDERR, TRANSCRIPT, AttemptStore
+from trunchray.adapters.attempt_folder import STDERR, TRANSCRIPT, AttemptFolder, AttemptWriter
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Caps, Ending, run_command
 from trunchray.adapters.models.json_text import well_formed
-from trunchray.adapters.tree import Survey, TreeCaps
+from trunchray.adapters.survey import Survey, TreeCaps
 from trunchray.agents.harness.skill_text import SyntheticSkill
 from trunchray.core.agent import HarnessAgent
 from trunchray.core.attempt import AttemptTiming, Status
@@ -102,7 +102,7 @@ class HarnessTool:
         staged = self._staging.cases[case_id]
         path = self._staging.folder(self._spec.name, case_id, attempt)
         try:
-            folder = AttemptStore(f"{self._staging.root}/{path}")
+            folder = AttemptFolder(f"{self._staging.root}/{path}")
             timing = await in_thread(folder.timing)
             if timing is None:
                 timing, transcript = await self._attempt(folder, staged, case.prompt)
@@ -110,7 +110,7 @@ class HarnessTool:
                 transcript = await in_thread(partial(_read_again, folder))
         except (StoreError, UsageError, OSError) as e:
             raise HarnessError(f"{path}: {e}", type="exception", retryable=True) from e
-        trace = _trace(timing, transcript, folder.uri)
+        trace = _trace(timing, transcript, folder.uri, path)
         if timing.status != "ok":
             error = HarnessError(f"{path}: {timing.reason or timing.status}", type=timing.status)
             error.trace = trace
@@ -120,17 +120,21 @@ class HarnessTool:
     async def close(self) -> None:
         """There is nothing to give back."""
 
-    async def _attempt(self, folder: AttemptStore, staged: StagedCase, prompt: str) -> tuple[AttemptTiming, Transcript]:
-        await in_thread(partial(folder.begin, staged.case, prompt))
+    async def _attempt(
+        self, folder: AttemptFolder, staged: StagedCase, prompt: str
+    ) -> tuple[AttemptTiming, Transcript]:
+        writer: AttemptWriter = await in_thread(partial(folder.begin, staged.case, prompt))
         async with clean_room(self._here.rooms) as room:
             outcome = await self._outcome(room, staged, prompt)
             if other := await in_thread(folder.timing):  # we were taken for dead, and somebody else was quicker
                 return other, await in_thread(partial(_read_again, folder))
             kept = await in_thread(
-                partial(folder.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace)
+                partial(writer.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace)
             )
         timing = self._timing(staged, outcome, kept)
-        return await in_thread(partial(folder.finish, timing)), outcome.transcript
+        if await in_thread(partial(writer.finish, timing)):
+            return timing, outcome.transcript
+        return await in_thread(folder.timing), await in_thread(partial(_read_again, folder))
 
     async def _outcome(self, room: CleanRoom, staged: StagedCase, prompt: str) -> _Outcome:
         skill = SyntheticSkill.of(self._spec.trigger, self._here.digits()) if self._spec.trigger else None
@@ -231,20 +235,20 @@ def _exit(code: int, stderr: Path) -> str:
     return f"{how}: {excerpt(last, 300)}" if last else how
 
 
-def _read_again(folder: AttemptStore) -> Transcript:
+def _read_again(folder: AttemptFolder) -> Transcript:
     reader = TranscriptReader()
     for piece in folder.printed():
         reader.feed(piece)
     return reader.end()
 
 
-def _trace(timing: AttemptTiming, found: Transcript, uri: str) -> Trace:
+def _trace(timing: AttemptTiming, found: Transcript, uri: str, path: str) -> Trace:
     usage = Usage(
         input_tokens=timing.input_tokens,
         output_tokens=timing.output_tokens,
         cached_input_tokens=timing.cache_read_tokens or None,
     )
-    told: dict[str, JsonValue] = {"folder": uri, "status": timing.status, "loaded": timing.loaded}
+    told: dict[str, JsonValue] = {"folder": uri, "path": path, "status": timing.status, "loaded": timing.loaded}
     return Trace(
         output=found.message,
         finish_reason="stop" if timing.status == "ok" else "error",

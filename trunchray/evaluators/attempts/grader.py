@@ -14,6 +14,7 @@ from trunchray.core.check_result import CheckResult
 from trunchray.core.checks import Check, Completed, RubricLine, Triggered
 from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
+from trunchray.core.inside import inside
 from trunchray.core.trial import Trace, Verdict
 from trunchray.errors import EvaluatorError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, GraderBackend
@@ -25,18 +26,22 @@ class _Observed:
     """What the agent left of an attempt in its trace."""
 
     folder: str
-    """The URI of its folder."""
+    """The URI of its folder, when it was run."""
+    path: str | None
+    """That folder, relative to the documented run folder; None where nobody has said."""
     loaded: bool | None
 
 
 class AttemptGrader:
     """Decides what attempts are worth: that they ended well, that a skill was loaded, or what a grader says of each.
 
-    Without a `backend` nobody can be asked for grades.
+    Without a `backend` nobody can be asked for grades. `run` is the URI of the documented run folder: attempts are
+    looked for there and nowhere else, whatever traces say, which may be stored ones of a run that was moved or comes
+    from somebody else. None trusts the traces.
     """
 
-    def __init__(self, backend: GraderBackend | None = None) -> None:
-        self._backend = backend
+    def __init__(self, backend: GraderBackend | None = None, run: str | None = None) -> None:
+        self._backend, self._run = backend, run
 
     async def grade(self, case: Case, trace: Trace) -> Verdict:
         """All checks of the case; it passes when all of them do, and its score is their share.
@@ -84,13 +89,22 @@ class AttemptGrader:
         if self._backend is None:
             raise EvaluatorError("nobody was named who grades by the rubric", type=GRADING_ERROR)
         grader = self.evaluator_digest(case)
-        asked = Asked(observed.folder, case.title, tuple(rubric.values()), message, _fixtures(case), grader)
+        asked = Asked(self._place(observed), case.title, tuple(rubric.values()), message, _fixtures(case), grader)
         found = await grading(self._backend, asked)
         results = [
             CheckResult(passed=grade.passed, value=float(grade.passed), explanation=grade.evidence)
             for grade in found.expectations
         ]
         return dict(zip(rubric, results, strict=True))
+
+    def _place(self, observed: _Observed) -> str:
+        if self._run is None:
+            return observed.folder
+        try:
+            return f"{self._run}/{inside(observed.path or '')}"
+        except ValueError as e:
+            said = f"its trace does not say where in the run the attempt is: {observed.path!r} {e}"
+            raise EvaluatorError(said, type=GRADING_ERROR) from e
 
 
 def _observed(trace: Trace) -> _Observed:
@@ -105,7 +119,8 @@ def _observed(trace: Trace) -> _Observed:
             if found.get("status") != "ok":
                 said = f"only attempts that ended well are graded; the status of this one is {found.get('status')!r}"
                 raise EvaluatorError(said, type="not_ok")
-            return _Observed(str(found.get("folder")), found.get("loaded"))
+            path = found.get("path")
+            return _Observed(str(found.get("folder")), path if isinstance(path, str) else None, found.get("loaded"))
     raise EvaluatorError("this is the answer of no coding tool: its trace names no attempt", type="no_attempt")
 
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from trunchray.adapters.attempt_folder import AttemptFolder
 from trunchray.adapters.calling import in_thread
+from trunchray.adapters.tree import tree_digest
 from trunchray.adapters.uninterrupted import uninterrupted
+from trunchray.core.attempt import AttemptTiming
 from trunchray.core.rubric import Graded, Grading, read_grades
 from trunchray.errors import EvaluatorError, TrunchrayError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, GraderBackend, Refused
-from trunchray.evaluators.attempts.folder import AttemptFolder
-from trunchray.evaluators.attempts.tree import tree_digest
 
 TRIES = 2
 """Replies that are asked for: a grader that cannot be understood may say it once more."""
@@ -38,50 +39,51 @@ class Asked:
 
 
 async def grading(backend: GraderBackend, asked: Asked) -> Grading:
-    """The grades: those that the same grader gave before, or else new ones. They are in the attempt's folder then.
+    """The grades: those that the same grader gave this attempt before, or else new ones. The folder has them then.
 
     Raises:
         EvaluatorError: there are none, of type grading_error; the folder says why, unless it cannot be written to.
     """
     try:
         folder: AttemptFolder = await in_thread(partial(AttemptFolder, asked.folder))
-        complete: bool = await in_thread(folder.is_complete)
+        timing: AttemptTiming | None = await in_thread(folder.timing)
     except TrunchrayError as e:
         raise _failed(_reason(e)) from e
-    if not complete:
+    if timing is None:
         raise _failed(f"{asked.folder} holds no attempt that has ended; was it moved?")
+    if timing.case_id != asked.case_id:
+        raise _failed(f"{asked.folder} holds an attempt at {timing.case_id!r}, and not at {asked.case_id!r}")
     try:
         return await _grading(backend, asked, folder)
     except Exception as e:
         reason = _reason(e)
         with suppress(TrunchrayError, OSError):
-            await in_thread(partial(folder.keep_error, reason))
+            await in_thread(partial(folder.keep_error, reason, asked.grader))
         raise _failed(reason) from e
 
 
 async def _grading(backend: GraderBackend, asked: Asked, folder: AttemptFolder) -> Grading:
-    known: Grading | None = await in_thread(partial(folder.grading, asked.grader))
-    if known is not None and tuple(grade.text for grade in known.expectations) == asked.rubric:
-        return known
-    graded = await _unchanged(backend, asked, folder)
-    made = Grading.of(asked.case_id, graded, asked.grader)
-    await in_thread(partial(folder.keep, made))
-    return made
-
-
-async def _unchanged(backend: GraderBackend, asked: Asked, folder: AttemptFolder) -> Graded:
-    """The grades of a grader that only looked."""
     stack = ExitStack()
     try:
         # To its end, so that there is nothing of it that nobody knows of.
         copy: Path = await uninterrupted(in_thread(lambda: stack.enter_context(folder.copied())))
-        before = await in_thread(partial(_digests, folder, copy))
-        graded = await _ask(backend, Attempt(asked.rubric, copy, asked.message, asked.fixtures))
-        if await in_thread(partial(_digests, folder, copy)) != before:
-            raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
+        made = await _known_or_new(backend, asked, folder, copy)
     finally:
         await uninterrupted(in_thread(stack.close))
-    return graded
+    return await in_thread(partial(folder.keep_grading, made))
+
+
+async def _known_or_new(backend: GraderBackend, asked: Asked, folder: AttemptFolder, copy: Path) -> Grading:
+    """The grades of a grader that only looked. Known ones count only for what it looked at then."""
+    before: tuple[str, str | None] = await in_thread(partial(_digests, folder, copy))
+    attempt = before[0]
+    known: Grading | None = await in_thread(partial(folder.grading, asked.grader, attempt))
+    if known is not None and tuple(grade.text for grade in known.expectations) == asked.rubric:
+        return known
+    graded = await _ask(backend, Attempt(asked.rubric, copy, asked.message, asked.fixtures))
+    if await in_thread(partial(_digests, folder, copy)) != before:
+        raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
+    return Grading.of(asked.case_id, graded, grader=asked.grader, attempt=attempt)
 
 
 async def _ask(backend: GraderBackend, attempt: Attempt) -> Graded:
@@ -97,10 +99,9 @@ async def _ask(backend: GraderBackend, attempt: Attempt) -> Graded:
     raise EvaluatorError(f"{TRIES} replies could not be used; of the last one, {why}", type=GRADING_ERROR)
 
 
-def _digests(folder: AttemptFolder, copy: Path) -> list[str]:
-    """Of the copy, and of the workspace itself where a grader could find it."""
-    watched = [copy] if folder.workspace is None else [copy, folder.workspace]
-    return [tree_digest(each) for each in watched]
+def _digests(folder: AttemptFolder, copy: Path) -> tuple[str, str | None]:
+    """Of the copy, and of the attempt's own folder where a grader could find it."""
+    return tree_digest(copy), folder.digest()
 
 
 def _failed(reason: str) -> EvaluatorError:

@@ -11,10 +11,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from trunchray.adapters.attempt_store import STDERR, TRANSCRIPT, WORKSPACE
+from trunchray.adapters.attempt_folder import PROMPT, STDERR, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Ending, run_command
+from trunchray.adapters.tree import tree_digest
 from trunchray.core.digest import digest
 from trunchray.core.disarmed import DISARMED, disarmed
 from trunchray.core.grader_spec import HarnessGrader
@@ -24,7 +25,6 @@ from trunchray.core.transcript import TranscriptReader
 from trunchray.errors import EvaluatorError, UsageError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, Refused, Reply
 from trunchray.evaluators.attempts.looking import fixture_state, not_kept
-from trunchray.evaluators.attempts.tree import tree_digest
 
 MATERIAL = "attempt"
 """The folder in the workspace that holds what is to be looked at."""
@@ -107,7 +107,7 @@ class HarnessBackend:
 
 def _lay_out(attempt: Attempt, folder: Path) -> None:
     folder.mkdir()
-    for name in ("prompt.txt", TRANSCRIPT, STDERR):
+    for name in (PROMPT, TRANSCRIPT, STDERR):
         if (attempt.folder / name).is_file():
             shutil.copyfile(attempt.folder / name, folder / name)
     shutil.copytree(attempt.folder / WORKSPACE, folder / "workspace", symlinks=True)
@@ -159,14 +159,26 @@ def _problem(ending: Ending, room: CleanRoom) -> str | None:
 
 
 def _answer(room: CleanRoom, reader: TranscriptReader) -> str:
-    written = room.cwd / ANSWER
-    if written.is_file() and not written.is_symlink():
-        with written.open("rb") as file:
-            return file.read(4 * MOST).decode("utf-8-sig", errors="replace")
+    written = _read_file(room.cwd / ANSWER)
+    if written is not None:
+        return written.decode("utf-8-sig", errors="replace")
     message = reader.end().message
     return (
         message if _is_events(_printed(room)) else _printed(room).read_text(encoding="utf-8", errors="replace").strip()
     )
+
+
+def _read_file(path: Path) -> bytes | None:
+    """What there is in it, up to a limit; None when it is not a file itself: a link, say, or a pipe that nobody fills.
+
+    It is looked at after it was opened: other tools of this user may still run, and put something else there.
+    """
+    try:
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(opened, "rb") as file:  # noqa: PTH123 - it is open already
+        return file.read(4 * MOST) if stat.S_ISREG(os.fstat(opened).st_mode) else None
 
 
 def _is_events(printed: Path) -> bool:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from trunchray.adapters.attempt_store import TIMING, TRANSCRIPT, WORKSPACE
+from trunchray.adapters.attempt_folder import PROMPT, TIMING, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.grading_prompt import Artifact, Shown
@@ -35,7 +35,7 @@ def shown(attempt: Attempt) -> Shown:
     """
     missing = [Artifact(path, None, f"not kept: {why}") for path, why in not_kept(attempt.folder).items()]
     return Shown(
-        request=_text(attempt.folder / "prompt.txt") or "",
+        request=_text(attempt.folder / PROMPT) or "",
         message=attempt.message,
         transcript=_text(attempt.folder / TRANSCRIPT),
         artifacts=[*missing, *_artifacts(attempt.folder / WORKSPACE, attempt.fixtures)],

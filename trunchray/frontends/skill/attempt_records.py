@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from pathlib import Path
 
 from pydantic import JsonValue
 
+from trunchray.adapters.attempt_folder import timings
 from trunchray.adapters.local_path import local_path
 from trunchray.adapters.location import is_uri
 from trunchray.adapters.store import Store
 from trunchray.core.frozen import Frozen
 from trunchray.core.json_object import parse_object
+from trunchray.core.staging import ENGINE
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.entry import kind
 from trunchray.frontends.skill.json_file import read_json
 
-FILE = "timing.json"
-
 _WANTED = "give a run folder or a JSON file of records"
 
 _ATTEMPT = re.compile(r"run-\d+|(q\d{3,})-r\d+")
-_COPIED = "cwd"
-_OURS = ".trunchray"
 
 
 class AttemptRecords(Frozen):
@@ -73,27 +70,16 @@ def _of_file(location: str) -> AttemptRecords:
 
 def _of_folder(location: str) -> AttemptRecords:
     store = Store(location)
-    paths = set(store.find())
-    timings = [path for path in paths if Path(path).name == FILE and not _is_content(path, paths)]
+    paths = [path for path in store.find() if ENGINE not in path.split("/")]
     records: list[dict[str, JsonValue]] = []
     damaged: list[str] = []
-    for path, content in sorted(store.read_many(timings).items()):
+    for path, content in sorted(store.read_many(timings(paths)).items()):
         try:
             records.append(_named(path, parse_object(content.decode())))
         except ValueError:
             damaged.append(path)
     notes = (f"{', '.join(damaged[:5])}: not valid JSON objects, left out ({len(damaged)})",) if damaged else ()
     return AttemptRecords(records=tuple(records), notes=notes)
-
-
-def _is_content(path: str, paths: set[str]) -> bool:
-    """Whether a file belongs to the workspace of an attempt, or to the engine."""
-    folders = path.split("/")[:-1]
-    for at, name in enumerate(folders):
-        around = "".join(f"{folder}/" for folder in folders[:at])
-        if name == _OURS or (name == _COPIED and paths & {f"{around}prompt.txt", f"{around}{FILE}"}):
-            return True
-    return False
 
 
 def _named(path: str, record: dict[str, JsonValue]) -> dict[str, JsonValue]:

@@ -16,14 +16,13 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 from trunchray.adapters.store import Store
+from trunchray.core.staging import ENGINE
 from trunchray.errors import TrunchrayError, UsageError
 
 QUESTION = "question"
 """The key of `run.json` that tells what a run asks: 64 hex digits."""
 UNGRADED = "grading_errors"
 """The key of the file that ends a run that counts attempts which could not be graded."""
-ENGINE = ".trunchray"
-"""The folder of the engine's run in a run folder."""
 _MOST = 999
 
 
