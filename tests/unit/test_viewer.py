@@ -25,7 +25,8 @@ from trunchray.core.receipt import Counts, Receipt
 from trunchray.core.trial import Result, Step, Trace, Verdict
 from trunchray.core.trial_search import TrialSearch
 from trunchray.engine.launch import report_again
-from trunchray.errors import StoreError, UsageError
+from trunchray.errors import EvalFailure, StoreError, UsageError
+from trunchray.frontends.evaluation.evaluate import evaluate
 from trunchray.frontends.viewer.viewer import Viewer
 
 pytest.importorskip("duckdb", reason="no DuckDB: `pip install 'trunchray[view]'`")
@@ -135,7 +136,8 @@ def test_a_copy_of_the_texts_is_searched_as_soon_as_it_is_there(tmp_path: Path, 
     run = make_run(tmp_path / "run", release, OUTCOMES, change=_answered)
     report_again(run, pytest.fail)
     results, texts = tmp_path / "run" / "report" / "results.parquet", tmp_path / "texts" / "0.parquet"
-    with closing(TrialIndex([tmp_path], messages=True)) as index:
+    with closing(TrialIndex([tmp_path])) as index:
+        index.search_messages(0)
         index.add_cases([case_id for case_id, _ in release.cases().index])
         index.replace(0, results)
         before = [index.find(TrialSearch(text=text), None) for text in ("ÄRGERLICH", "not_quite")]
@@ -173,6 +175,65 @@ def test_what_evaluators_said_is_private(tmp_path: Path, release: StoredRelease,
         told = str(viewer.trials({"outcome": "failed"})), str(viewer.answer(asked))
         assert ["not_quite" in text for text in told] == [private, private]
         assert "no answer" in str(viewer.trials({"outcome": "error"}))
+
+
+@pytest.fixture(scope="module")
+def evaluation(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The URI of a run of a Python evaluation, of whose two cases one misses its check."""
+    out = tmp_path_factory.mktemp("evaluations")
+    with pytest.raises(EvalFailure):
+        evaluate(
+            name="refunds",
+            task=str.upper,
+            data=[
+                {"name": "charged twice", "input": "refund please", "expectedOutput": "REFUND"},
+                {"name": "never came", "input": "it never came", "expectedOutput": "the answer key"},
+            ],
+            scorers={"says so": says_so},
+            quiet=True,
+            pool="local",
+            out=out,
+        )
+    return str(next(out.glob("refunds-*")))
+
+
+def says_so(run: Any) -> dict[str, Any]:
+    """A check that says why."""
+    return {"pass": "REFUND" in run.output, "explanation": f"it says {run.output.lower()!r}"}
+
+
+def test_reasons_of_ones_own_checks_are_told(evaluation: str, look: Look):
+    """Who evaluates their own code wants to know why a case misses; what cases expect is hidden until asked for."""
+    viewer = look(evaluation)
+    case_id = viewer.find_case("never came")
+    found: Any = viewer.trials({"text": "IT SAYS 'it never"})
+    assert cases(found) == [case_id]
+    assert "it says 'it never came'" in found["trials"][0]["message"]
+    trial = found["trials"][0]
+    answer: Any = viewer.answer({"run": trial["run"], "id": case_id, "model": trial["model"], "attempt": "1"})
+    assert "it says 'it never came'" in str(answer["remarks"])
+    page: Any = viewer.case({"id": case_id})
+    assert (page["hidden"], "answer key" in str(page)) == (["private"], False)
+
+
+def test_a_benchmark_beside_an_evaluation_keeps_its_answers(
+    evaluation: str, tmp_path: Path, release: StoredRelease, look: Look
+):
+    """Looked at together, only the evaluation's reasons are told and searched."""
+    viewer = look(evaluation, make_run(tmp_path / "run", release, OUTCOMES, change=_answered))
+    assert cases(viewer.trials({"text": "not_quite"})) == []
+    assert "not_quite" not in str(viewer.trials({"outcome": "failed"}))
+    assert "it says" in str(viewer.trials({"outcome": "failed"}))
+    page: Any = viewer.case({"id": "c3"})
+    assert page["hidden"] == ["private", "verdicts"]
+
+
+def test_cases_are_found_by_the_names_that_authors_gave_them(evaluation: str, viewer: Viewer, look: Look):
+    """By id or by title; a name that several cases have is refused with their ids, an unknown one with the nearest."""
+    assert look(evaluation).find_case("charged twice").startswith("charged-twice-")
+    assert viewer.find_case("c3") == "c3"
+    with pytest.raises(UsageError, match="no case 'charged twise' in these runs — did you mean 'charged twice'"):
+        look(evaluation).find_case("charged twise")
 
 
 def test_trials_are_sorted_both_ways(viewer: Viewer):

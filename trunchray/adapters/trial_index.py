@@ -158,20 +158,25 @@ class TrialIndex:
     All methods raise a `StoreError` when DuckDB cannot do what it should, above all read a file.
     """
 
-    def __init__(self, folders: Sequence[Path], *, messages: bool) -> None:
-        """`folders`: where all the files are; no others are ever opened. `messages`: search those of verdicts, too.
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """`folders`: where all the files are; no others are ever opened.
 
         Raises:
             UsageError: DuckDB is not installed.
         """
-        self._database, self._messages = _open(folders), messages
+        self._database = _open(folders)
         self._database.execute(_TABLES)
+        self._told: set[int] = set()  # the runs whose verdicts are searched for words, too
         self._texts: dict[str, int] = {}  # the number under which `found` holds what has them; the last one used last
         self._searches = self._files = 0
         self._writing = Lock()
 
     def close(self) -> None:
         self._database.close()
+
+    def search_messages(self, run: int) -> None:
+        """Look for words also in what evaluators said of the answers of a run; else only in the reasons of errors."""
+        self._told.add(run)
 
     def add_cases(self, case_ids: Sequence[str]) -> None:
         """Cases that trials are about, in the order in which they are listed; known ones keep their place."""
@@ -283,11 +288,11 @@ class TrialIndex:
             number = self._texts.pop(text, None)
             if number is None:
                 number = self._searches = self._searches + 1
-                if paths := [path for (path,) in cursor.execute("SELECT texts FROM files").fetchall()]:
-                    cursor.execute(
-                        _FIND_TEXT,
-                        {"paths": paths, "search": number, "pattern": re.escape(text), "messages": self._messages},
-                    )
+                values = {"search": number, "pattern": re.escape(text)}
+                files = cursor.execute("SELECT run, texts FROM files").fetchall()
+                for told in (False, True):  # apart: a column that is not wanted is not read
+                    if paths := [path for run, path in files if (run in self._told) == told]:
+                        cursor.execute(_FIND_TEXT, values | {"paths": paths, "messages": told})
             self._texts[text] = number
             if len(self._texts) > REMEMBERED:
                 oldest = self._texts.pop(next(iter(self._texts)))

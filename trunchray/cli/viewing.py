@@ -26,9 +26,15 @@ def register(app: typer.Typer) -> None:
 
 def view(
     runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.", callback=runs_at)],
-    case: Annotated[str | None, typer.Option("--case", metavar="ID", help="Open the page of this case.")] = None,
+    case: Annotated[
+        str | None,
+        typer.Option("--case", metavar="NAME", help="Open the page of this case, by its id or its author's name."),
+    ] = None,
     private: Annotated[
-        bool, typer.Option("--show-private", help="Also show checks, expected answers, data and what evaluators said.")
+        bool,
+        typer.Option(
+            "--show-private", help="Also show checks, expected answers, data and what a benchmark's evaluators said."
+        ),
     ] = False,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open a browser.")] = True,
     host: Annotated[str, typer.Option(metavar="ADDR", help="The address to listen on.")] = "127.0.0.1",
@@ -56,9 +62,7 @@ def view(
         import_module("trunchray.adapters.web_site")  # takes as long as DuckDB with half a million rows
 
         with opening.result() as viewer:
-            if case is not None:
-                viewer.known_case(case)
-            page = f"/case?{urlencode({'id': case})}" if case else "/"
+            page = "/" if case is None else f"/case?{urlencode({'id': viewer.find_case(case)})}"
             asyncio.run(_serve(viewer, output, page, host=host, port=port, browser=browser and not json))
 
 

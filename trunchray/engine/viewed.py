@@ -17,6 +17,7 @@ from trunchray.adapters.releases import CaseTable
 from trunchray.adapters.runs import READERS, RunFolder
 from trunchray.adapters.texts_copy import TextsCopy
 from trunchray.adapters.trial_index import TrialHead, TrialIndex
+from trunchray.core.agent import PythonAgent
 from trunchray.core.plan import make_plan, select
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
@@ -61,6 +62,11 @@ class ViewedRun:
         self._copy: TextsCopy | None = None
         self._files = folder if folder and self._in_place else self._scratch
         index.add_cases(list(self.evals))
+
+    @property
+    def own(self) -> bool:
+        """Whether it is of Python code: its cases and checks are then of whoever looks, and give no stranger away."""
+        return all(isinstance(agent, PythonAgent) for agent in self.spec.agents)
 
     def close(self) -> None:
         """End what goes on in the background."""

@@ -59,6 +59,9 @@ class Viewer:
     ) -> None:
         """`private`: also tell what only grading knows of a case. `scratch` is an empty folder.
 
+        What checks said is private where they quote the answer key of somebody else's benchmark. Those of a Python
+        evaluation are of whoever looks, who wants to know why a case misses: they are told in any case.
+
         Of results of `large` bytes or more the texts are copied to `scratch`, to be searched faster.
 
         Raises:
@@ -67,8 +70,12 @@ class Viewer:
             StoreError: something cannot be read.
         """
         there = [folder for uri in run_uris if (folder := Store(uri).folder)]
-        self._index = TrialIndex([scratch, *there], messages=private)
+        self._index = TrialIndex([scratch, *there])
         self._runs = [ViewedRun(uri, number, self._index, scratch, large=large) for number, uri in enumerate(run_uris)]
+        self._told = [private or run.own for run in self._runs]
+        for run in self._runs:
+            if self._told[run.number]:
+                self._index.search_messages(run.number)
         self._names = _different([run.spec.run_id for run in self._runs])
         self._private, self._clock = private, clock
         self._looking = Lock()
@@ -111,7 +118,7 @@ class Viewer:
         total, heads = self._index.find(search, self._number(search.run))
         excerpts = self._index.excerpts(heads)
         listed: list[JsonValue] = [
-            self._listed(head) | {"message": self._told(head, excerpt), "output": excerpt.output}
+            self._listed(head) | {"message": self._message(head, excerpt), "output": excerpt.output}
             for head, excerpt in zip(heads, excerpts, strict=True)
         ]
         return {"total": total, "page": search.page, "pages": max(1, -(-total // PAGE)), "trials": listed}
@@ -124,8 +131,7 @@ class Viewer:
 
     def case(self, query: Query) -> JsonValue:
         """The case with the `id`: what it asks in each of the runs, and the trials of it."""
-        case_id = _given(query, "id")
-        self.known_case(case_id)
+        case_id = self.find_case(_given(query, "id"))
         with self._looking:
             self._look()
         named = zip(self._names, self._runs, strict=True)
@@ -136,7 +142,8 @@ class Viewer:
                 runs: list[JsonValue] = [name for name, other in asked.items() if other == version]
                 versions.append({**version, "runs": runs})
         answers: list[JsonValue] = [self._listed(head) for head in self._index.answers(case_id)]
-        return {"id": case_id, "private": self._private, "versions": versions, "answers": answers}
+        hidden = [] if self._private else ["private"] if all(self._told) else ["private", "verdicts"]
+        return {"id": case_id, "hidden": [*hidden], "versions": versions, "answers": answers}
 
     def answer(self, query: Query) -> JsonValue:
         """One trial: its verdict, what it took, and its passages from number `start` on."""
@@ -166,15 +173,23 @@ class Viewer:
             raise UsageError(f"start: {number} is not one of {len(passages)} passages, counted from 0")
         return passages[number].text
 
-    def known_case(self, case_id: str) -> None:
-        """Make sure that there is such a case.
+    def find_case(self, name: str) -> str:
+        """The id of a case, by its id or by the name that its author gave it, which is its title.
 
         Raises:
-            UsageError: no run has it.
+            UsageError: no run has it, or several cases have that name.
         """
-        if not any(case_id in run.cases for run in self._runs):
-            known = [known for run in self._runs for known, _ in run.cases.index]
-            raise UsageError(f"no case {case_id!r} in these runs{nearest(case_id, known)}")
+        if any(name in run.cases for run in self._runs):
+            return name
+        titles = {case.id: case.title for run in self._runs for case in run.cases}
+        found = [case_id for case_id, title in titles.items() if title == name]
+        if len(found) > 1:
+            raise UsageError(f"{len(found)} cases of these runs are called {name!r}; name one by its id: {_few(found)}")
+        if not found:
+            raise UsageError(
+                f"no case {name!r} in these runs{nearest(name, dict.fromkeys([*titles, *titles.values()]))}"
+            )
+        return found[0]
 
     def _look(self) -> None:
         """Have the runs as they are now, unless somebody has just looked; whoever calls this holds `_looking`."""
@@ -191,7 +206,8 @@ class Viewer:
         raise UsageError(f"run {query['run']!r} has no row of attempt {attempt} of {model!r} at case {case_id!r}")
 
     def _remarks(self, query: Query, row: Mapping[str, Any]) -> list[Passage]:
-        return remarks(row, self._run(query).cases[row["case_id"]], private=self._private)
+        run = self._run(query)
+        return remarks(row, run.cases[row["case_id"]], private=self._told[run.number])
 
     def _run(self, query: Query) -> ViewedRun:
         return self._runs[self._number(_given(query, "run")) or 0]
@@ -203,9 +219,9 @@ class Viewer:
             raise UsageError(f"run: no run {name!r} here{nearest(name, self._names)}")
         return self._names.index(name)
 
-    def _told(self, head: TrialHead, excerpt: Excerpt) -> str | None:
+    def _message(self, head: TrialHead, excerpt: Excerpt) -> str | None:
         """What a list says besides the outcome: evaluators quote what they expect."""
-        return excerpt.message if self._private or head.outcome == "error" else None
+        return excerpt.message if self._told[head.run] or head.outcome == "error" else None
 
     def _listed(self, head: TrialHead) -> dict[str, JsonValue]:
         return {
@@ -251,6 +267,10 @@ def _described(name: str, run: ViewedRun, state: Status) -> JsonValue:
         "version": run.version,
         "notes": [*run.notes],
     }
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (", …" if len(names) > 5 else "")
 
 
 def _different(names: Sequence[str]) -> list[str]:

@@ -6,10 +6,13 @@ import { count, element, facts, onKeys, outcome, showProblem } from "./elements.
 import { passageList } from "./passages.js";
 
 const SIDE_BY_SIDE = 3; // answers shown unless others are chosen
-const HIDDEN = "Expected answers, data and what evaluators said are hidden; `trunchray view --show-private` shows them.";
+const HIDDEN = {
+  1: "Expected answers and data are hidden; `trunchray view --show-private` shows them.",
+  2: "Expected answers, data and what evaluators said are hidden; `trunchray view --show-private` shows them.",
+};
 
 const query = new URLSearchParams(location.search);
-const id = query.get("id") ?? "";
+let id = query.get("id") ?? "";
 const columns = new Map(); // those made so far, by the keys of their answers
 
 /** What tells the answers to a case apart; models come last, because their names may hold anything. */
@@ -41,8 +44,8 @@ function showCase(found) {
   document.title = `${id} · trunchray`;
   const place = document.getElementById("case");
   place.replaceChildren(element("h2", {}, id), ...found.versions.map((version) => versionOf(version, several)));
-  if (!found.private) {
-    place.append(element("p", { className: "note" }, HIDDEN));
+  if (found.hidden.length) {
+    place.append(element("p", { className: "note" }, HIDDEN[found.hidden.length]));
   }
 }
 
@@ -148,6 +151,7 @@ onKeys({
 
 try {
   const found = await ask("case", { id });
+  id = found.id; // the URL may have the name that its author gave it
   showCase(found);
   showAnswers(found.answers);
   await showBeside();
