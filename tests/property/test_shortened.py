@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trunchray.core.shortened import LEAST, fair_share, shortened, shortened_lines
+from trunchray.core.excerpt import LEAST, shortened, shortened_lines
+from trunchray.core.fair_share import fair_share
 
 TEXTS = st.one_of(st.text(max_size=300), st.integers(0, 5_000).map(lambda size: ("ab\n" + "c" * 97) * (size // 100)))
 

@@ -13,7 +13,7 @@ from trunchray.core.markdown import text, whole_text
 from trunchray.core.report import Planned, PlannedModel
 from trunchray.core.tally import Tally
 from trunchray.core.wording import chance, coverage, distance, percent, points, share_range
-from trunchray.frontends.annotations import field_names, inside
+from trunchray.frontends.annotations import field_names, inner
 
 
 @pytest.mark.parametrize(("most", "shown"), [(5, "abcd…"), (6, "abcdef"), (1, "…")])
@@ -70,9 +70,9 @@ def test_known_keys_are_found_wherever_a_shape_stands(location: tuple[Any, ...])
     """In unions, lists and mappings alike."""
     annotation: Any = _Outer
     for step in location:
-        annotation = inside(annotation, step)
+        annotation = inner(annotation, step)
     assert field_names(annotation) == ["size"]
-    assert field_names(inside(annotation, "no such")) == []
+    assert field_names(inner(annotation, "no such")) == []
 
 
 def test_the_first_problem_has_its_place():

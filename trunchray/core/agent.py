@@ -15,6 +15,8 @@ from trunchray.core.frozen import Frozen
 from trunchray.core.harness import Harness
 from trunchray.core.trial import FinishReason, Usage
 
+_SHA256 = "^[0-9a-f]{64}$"
+
 Transport = Literal["auto", "openai", "litellm"]
 """Through what a model is asked: straight at an OpenAI-compatible endpoint, or through litellm. auto: what fits."""
 
@@ -259,7 +261,7 @@ class SkillTree(Frozen):
 
     name: str = Field(min_length=1, pattern=r"^[^/\\\x00]+$")
     """Of the folder."""
-    tree: str
+    tree: str = Field(pattern=_SHA256)
     """SHA-256 of the tar file of its content, which is among the run's inputs."""
 
 
@@ -284,7 +286,7 @@ class HarnessAgent(Frozen):
     """Set for trigger queries, in place of `skill`."""
     timeout: float = Field(default=600, gt=0, allow_inf_nan=False)
     """Seconds that one run may take, where its case does not say otherwise."""
-    staging: str
+    staging: str = Field(pattern=_SHA256)
     """SHA-256 of the `Staging`, which is among the run's inputs."""
     pacing: Pacing = Pacing()
     """Only `max_in_flight` concerns it: how many runs are under way at a time."""

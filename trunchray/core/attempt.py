@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, model_serializer
 
 from trunchray.core.frozen import Frozen
 
@@ -49,7 +49,7 @@ class AttemptTiming(Frozen):
     """What was larger than is kept: `transcript.jsonl`, `stderr.txt` or paths below `cwd/`."""
     left_out: tuple[str, ...] = ()
     """What is not kept of the workspace, as `<path>: <why>`: sockets, pipes, devices, links that lead out of it."""
-    loaded: bool | None = Field(default=None)
+    loaded: bool | None = None
     """Whether the skill was loaded; None but for trigger queries."""
 
     @model_serializer(mode="wrap")

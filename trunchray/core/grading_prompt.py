@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trunchray.core.digest import digest
-from trunchray.core.excerpt import excerpt
-from trunchray.core.shortened import fair_share, shortened, shortened_lines
+from trunchray.core.excerpt import excerpt, shortened, shortened_lines
+from trunchray.core.fair_share import fair_share
 
 LISTED = 500
 """Files of a workspace that are listed."""

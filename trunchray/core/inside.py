@@ -5,6 +5,9 @@ from __future__ import annotations
 import posixpath
 import re
 
+UNNAMEABLE = re.compile("[\\x00-\\x1f\\x7f\\ud800-\\udfff]")
+"""Characters that no path has here: control characters, and halves of characters, which no store can name."""
+
 
 def inside(path: str) -> str:
     """The path in its shortest form, with forward slashes; "." is the folder itself.
@@ -14,8 +17,8 @@ def inside(path: str) -> str:
     """
     if not path:
         raise ValueError("is empty")
-    if "\0" in path:
-        raise ValueError(f"{path!r} holds a NUL character")
+    if found := UNNAMEABLE.search(path):
+        raise ValueError(f"{path!r} holds {found[0]!r}, a control character or half of one; rename the file")
     if "\\" in path or re.match("[A-Za-z]:", path):
         raise ValueError(f"{path!r} is a path of Windows; write it with forward slashes, relative to its folder")
     if path.startswith(("/", "~")):

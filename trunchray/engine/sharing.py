@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trunchray.core.fair_share import fair_share
+
 
 def fill(total: int, wants: Sequence[int]) -> list[int]:
     """Each gets what it wants, or as much as everybody else who gets less than that; at most `total` together.
 
     What is left over after equal shares goes, one each, to those who come first.
     """
-    level, left, rising = 0, max(0, total), sorted(wants)
-    for satisfied, want in enumerate(rising):
-        room = left // (len(rising) - satisfied)
-        if want > room:
-            level = room
-            break
-        left -= want
-    else:
-        return list(wants)
+    level = fair_share(wants, total)
     shares = [min(want, level) for want in wants]
     extra = max(0, total) - sum(shares)
     for place, want in enumerate(wants):

@@ -15,13 +15,13 @@ def members(annotation: Any) -> tuple[Any, ...]:
     return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else ()
 
 
-def inside(annotation: Any, step: int | str) -> Any:
+def inner(annotation: Any, step: int | str) -> Any:
     """The annotation of a member of what `annotation` describes; None when there is none."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return inside(arguments[0], step)
+        return inner(arguments[0], step)
     if origin in (Union, UnionType):
-        return next((found for member in arguments if (found := inside(member, step)) is not None), None)
+        return next((found for each in arguments if (found := inner(each, step)) is not None), None)
     if origin in (list, tuple):
         return arguments[0]
     if origin is dict:

@@ -14,7 +14,7 @@ from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import nearest
 from trunchray.errors import UsageError
-from trunchray.frontends.annotations import field_names, inside
+from trunchray.frontends.annotations import field_names, inner
 from trunchray.frontends.model_files import Location
 
 Shape = TypeVar("Shape", bound=Frozen)
@@ -43,14 +43,14 @@ def explain(error: ErrorDetails, shape: type[Frozen]) -> str:
         case "missing":
             return f"{place}: is missing"
         case "dict_type" | "model_type" if error["loc"][:1] == ("models",) and isinstance(error["input"], str):
-            return f"{place}: must be a mapping (got {_shown(error['input'])}); write `- id: {error['input'][:60]}`"
+            return f"{place}: must be a mapping (got {shown(error['input'])}); write `- id: {error['input'][:60]}`"
         case "value_error" if isinstance(error["input"], dict | list):
             reason = _reason(error)  # a rule between fields, which names their values itself
             return f"{place}: {reason}" if place else reason
         case "value_error" if error["loc"][-1:] == ("api_key_env",):
             return f"{place}: {_reason(error)}"  # what stands there may be a key
         case _:
-            return f"{place}: {_reason(error)} (got {_shown(error['input'])})"
+            return f"{place}: {_reason(error)} (got {shown(error['input'])})"
 
 
 def _reason(error: ErrorDetails) -> str:
@@ -69,7 +69,8 @@ def _reason(error: ErrorDetails) -> str:
             return error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as messages have it."""
     if isinstance(value, str) and secret_arguments(value.split()):
         return "text with something like a credential in it"
     return excerpt(repr(value), 60)
@@ -87,5 +88,5 @@ def _known(place: Location, shape: type[Frozen]) -> list[str]:
     """The keys that may stand at a place of a value of that shape."""
     annotation: Any = shape
     for step in place:
-        annotation = inside(annotation, step)
+        annotation = inner(annotation, step)
     return field_names(annotation)

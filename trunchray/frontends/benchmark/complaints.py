@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from trunchray.core.checks import Check
 from trunchray.core.names import nearest
 from trunchray.errors import Problem
-from trunchray.frontends.annotations import field_names, inside, members, model_of
+from trunchray.frontends.annotations import field_names, inner, members, model_of
 from trunchray.frontends.benchmark.position import Position, shown, step_into
 
 
@@ -106,7 +106,7 @@ def _walk(annotation: Any, location: tuple[int | str, ...]) -> tuple[str, Any]:
             annotation = tagged
             continue
         field = step_into(field, step)
-        parent, annotation = annotation, inside(annotation, step)
+        parent, annotation = annotation, inner(annotation, step)
     return field, parent
 
 

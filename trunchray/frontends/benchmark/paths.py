@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from trunchray.core.inside import UNNAMEABLE
 from trunchray.frontends.benchmark.site import MODULE_SUFFIXES
 from trunchray.frontends.benchmark.staging import LARGE_FILE, Stage
 
@@ -15,7 +16,7 @@ def bad_syntax(path: str) -> str | None:
         return "must not be empty"
     if "\\" in path:
         return "must be written with '/', not '\\'"
-    if re.search("[\\x00-\\x1f\\x7f\\ud800-\\udfff]", path):
+    if UNNAMEABLE.search(path):
         return "must not hold a NUL, another control character or a broken one"
     if path.startswith(("/", "~")) or re.match(r"[A-Za-z]:", path):
         return "must be relative, not absolute"

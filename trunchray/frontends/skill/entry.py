@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
+from trunchray.frontends.checked import shown
 
 MOST = 20
 """Problems that one message tells."""
@@ -51,7 +52,7 @@ class Entry:
         found = [text for text in value if isinstance(text, str) and text.strip()]
         if len(found) < len(value):
             wrong = next(at for at, text in enumerate(value) if not isinstance(text, str) or not text.strip())
-            raise UsageError(f"{self.place}: {key}[{wrong}] must be text (got {_shown(value[wrong])})")
+            raise UsageError(f"{self.place}: {key}[{wrong}] must be text (got {shown(value[wrong])})")
         return tuple(found)
 
     def seconds(self, key: str) -> float | None:
@@ -65,7 +66,7 @@ class Entry:
 
     def refused(self, key: str, why: str) -> UsageError:
         """What to say of a field, with its value."""
-        return UsageError(f"{self.place}: {key!r} {why} (got {_shown(self.fields.get(key))})")
+        return UsageError(f"{self.place}: {key!r} {why} (got {shown(self.fields.get(key))})")
 
 
 def read_each(place: str, values: Sequence[JsonValue], read: Callable[[str, int, JsonValue], T]) -> list[T]:
@@ -102,13 +103,9 @@ def kind(value: JsonValue) -> str:
         case None:
             return "null"
         case _:
-            return _shown(value)
+            return shown(value)
 
 
 def _listed(keys: Iterable[str]) -> str:
     first = [repr(excerpt(key, 40)) for key in keys]
     return (", ".join(first[:8]) + (", …" if len(first) > 8 else "")) or "no keys"
-
-
-def _shown(value: JsonValue) -> str:
-    return excerpt(repr(value), 60)
