@@ -89,9 +89,9 @@ def test_lines_that_are_no_json_objects_are_passed_over():
 
 
 def test_half_a_character_is_no_reason_to_lose_an_event():
-    """Tools cut text where they like; what is left of a character becomes a question mark."""
+    """Tools cut text where they like; what is left of a character becomes U+FFFD."""
     found = read('{"type":"assistant","message":{"content":"cut \\ud83d","usage":{"input_tokens":4}}}')
-    assert (found.message, found.tokens.input) == ("cut ?", 4)
+    assert (found.message, found.tokens.input) == ("cut \ufffd", 4)
 
 
 def test_a_line_without_end_takes_no_memory():

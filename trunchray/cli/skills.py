@@ -136,14 +136,12 @@ def _summary(output: Output, location: str, *, all_statuses: bool) -> Config:
 
 
 def _write(location: str, done: Converted) -> None:
-    import json
-
     from trunchray.adapters.location import opened
+    from trunchray.core.well_formed import as_file
 
     store, name = opened(location)
-    content = json.dumps(done.content, ensure_ascii=False, indent=2) + "\n"
     try:
-        store.write(name, content.encode())
+        store.write(name, as_file(done.content))
     except StoreError as e:
         raise UsageError(f"cannot write {location!r}: {e}; choose another place") from e
 

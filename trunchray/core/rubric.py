@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, model_validator
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.json_object import read_object
+from trunchray.core.well_formed import well_formed
 
 LONGEST = 10_000
 """Characters of evidence, or of one remark, that are kept."""
@@ -218,8 +219,7 @@ def _read_suggestion(raw: JsonValue) -> Suggestion | None:
 
 
 def _storable(text: str) -> str:
-    """Not too long, and halves of characters escaped."""
-    return excerpt(text, LONGEST).encode("utf-8", "backslashreplace").decode()
+    return well_formed(excerpt(text, LONGEST))
 
 
 def _cut(value: object) -> str:

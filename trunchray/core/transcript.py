@@ -19,6 +19,7 @@ from trunchray.core.canary import Canary
 from trunchray.core.excerpt import excerpt
 from trunchray.core.harness_events import Answered, Called, Ended, Fact, Heard, Said, Spent, Tokens, facts
 from trunchray.core.trial import ToolCall
+from trunchray.core.well_formed import well_formed
 
 LONGEST_LINE = 16 << 20
 """Bytes; what is longer is no event to us."""
@@ -88,7 +89,7 @@ class TranscriptReader:
             steps=self._steps,
             counts=dict(self._counts),
             calls=tuple(self._calls.values()),
-            message=_well_formed(message)[-MESSAGE_KEPT:],
+            message=well_formed(message)[-MESSAGE_KEPT:],
             cost_usd=self._cost,
             loaded=self._canary.found if self._canary else None,
         )
@@ -149,14 +150,14 @@ class TranscriptReader:
             self._canary.hear(text)
 
     def _call(self, call: Called) -> None:
-        name = excerpt(_well_formed(call.name), 200)
+        name = excerpt(well_formed(call.name), 200)
         self._counts[name] += 1
         if len(self._calls) < CALLS_KEPT:
-            key = _well_formed(call.id) or f"call-{len(self._calls) + 1}"
+            key = well_formed(call.id) or f"call-{len(self._calls) + 1}"
             self._calls[key] = ToolCall(tool_call_id=key, tool_name=name, input=_kept(call.input))
 
     def _answer(self, call: str, output: Any, *, failed: bool) -> None:
-        if (known := self._calls.get(_well_formed(call))) is not None:
+        if (known := self._calls.get(well_formed(call))) is not None:
             said = _kept(output)
             told = {"error": said if isinstance(said, str) else json.dumps(said)} if failed else {"output": said}
             self._calls[known.tool_call_id] = known.model_copy(update=told)
@@ -196,14 +197,9 @@ def _overridden(so_far: Tokens, total: Tokens) -> Tokens:
 def _kept(value: Any) -> JsonValue:
     """The value, or the beginning of its JSON text; None for what has none."""
     try:
-        text = _well_formed(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        text = well_formed(json.dumps(value, ensure_ascii=False, allow_nan=False))
     except (ValueError, RecursionError):  # it has NaN, or no end
         return None
     if len(text) <= VALUE_KEPT:
         return json.loads(text)
-    return excerpt(_well_formed(value) if isinstance(value, str) else text, VALUE_KEPT)
-
-
-def _well_formed(text: str) -> str:
-    """Halves of characters, which tools print when they cut text, cannot be stored."""
-    return text.encode(errors="replace").decode()
+    return excerpt(well_formed(value) if isinstance(value, str) else text, VALUE_KEPT)

@@ -12,14 +12,7 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
-
-def well_formed(text: str) -> str:
-    """`text.toWellFormed()`: halves of a pair that stand together are joined, lone ones become U+FFFD."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
+from trunchray.core.well_formed import well_formed
 
 
 def parse(content: bytes | str) -> JsonValue:

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -17,12 +16,13 @@ from pydantic_core import from_json
 
 from trunchray.adapters.store import Store
 from trunchray.core.staging import ENGINE
+from trunchray.core.well_formed import as_file
 from trunchray.errors import TrunchrayError, UsageError
 
 QUESTION = "question"
 """The key of `run.json` that tells what a run asks: 64 hex digits."""
-UNGRADED = "grading_errors"
-"""The key of the file that ends a run that counts attempts which could not be graded."""
+OWED = ("not_kept", "grading_errors")
+"""Keys of the file that ends a run: they count attempts that can be run again, or graded again."""
 _MOST = 999
 
 
@@ -38,16 +38,11 @@ def engine_run(folder: str) -> str:
         return folder
 
 
-def as_file(content: JsonValue) -> bytes:
-    """JSON for people: indented by two, other alphabets as they are, a newline at the end."""
-    return json.dumps(content, indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
-
-
 def unfinished(out: Store, label: str, question: str, ending: str) -> Store | None:
     """The latest run of this label that asks the question, if it has not ended.
 
-    It has when there is a file `ending`, unless that counts attempts which could not be graded: who grades them may be
-    asked again.
+    It has when there is a file `ending`, unless that counts attempts which could not be kept or graded: those are run
+    again, and whoever grades them is asked again.
     """
     pattern = re.compile(rf"\d{{8}}-\d{{6}}-{re.escape(label)}(-[2-9]\d*|-1\d+)?")
     for name in sorted(filter(pattern.fullmatch, out.names()), key=_age, reverse=True):
@@ -88,7 +83,7 @@ def _has_ended(folder: Store, ending: str) -> bool:
         told = from_json(folder.read(ending))
     except (FileNotFoundError, ValueError):
         return False
-    return not (isinstance(told, dict) and told.get(UNGRADED))
+    return not (isinstance(told, dict) and any(told.get(key) for key in OWED))
 
 
 def _age(name: str) -> tuple[str, int]:
