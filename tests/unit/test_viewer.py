@@ -16,6 +16,7 @@ from support.made_runs import make_run
 from support.releases import make_release
 from support.rows import NOW
 from trunchray.adapters import parts
+from trunchray.adapters.lull import QUIET, Lull
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.texts_copy import TextsCopy
@@ -32,6 +33,29 @@ from trunchray.frontends.viewer.viewer import Viewer
 pytest.importorskip("duckdb", reason="no DuckDB: `pip install 'trunchray[view]'`")
 
 Look = Callable[..., Viewer]
+
+
+def at_once(_seconds: float, work: Callable[[], None]) -> Callable[[], None]:
+    """Every moment is a pause."""
+    work()
+    return lambda: None
+
+
+class Hourglass:
+    """Time that passes when a test says so; what is put off waits in `pending`."""
+
+    def __init__(self) -> None:
+        self.pending: list[tuple[float, Callable[[], None]]] = []
+
+    def __call__(self, seconds: float, work: Callable[[], None]) -> Callable[[], None]:
+        entry = (seconds, work)
+        self.pending.append(entry)
+        return lambda: self.pending.remove(entry) if entry in self.pending else None
+
+    def run_out(self) -> None:
+        for _, work in [*self.pending]:
+            work()
+
 
 MARKS = "\\E .*+?^$()[a]{1}|\\Q~#&@!-_%'\";<>/\t\n\r"
 """What means something to somebody."""
@@ -57,7 +81,9 @@ def viewer(
     run = make_run(here / "[odd] 'name; & *?" / "run", release, OUTCOMES, change=_answered)
     if request.param != "parts":
         report_again(run, pytest.fail)
-    with Viewer([run], here, private=False, large=0 if request.param == "large results" else 1_000_000) as looking:
+    large = 0 if request.param == "large results" else 1_000_000
+    with Viewer([run], here, private=False, large=large, lull=Lull(at_once)) as looking:
+        looking.questions["runs"]({})
         yield looking
 
 
@@ -141,10 +167,50 @@ def test_a_copy_of_the_texts_is_searched_as_soon_as_it_is_there(tmp_path: Path, 
         index.add_cases([case_id for case_id, _ in release.cases().index])
         index.replace(0, results)
         before = [index.find(TrialSearch(text=text), None) for text in ("ÄRGERLICH", "not_quite")]
-        TextsCopy(results, texts, partial(index.search_instead, results, texts)).join()
+        copy = TextsCopy(results, texts, partial(index.search_instead, results, texts))
+        copy.start()
+        copy.join()
         results.unlink()
         assert [index.find(TrialSearch(text=text), None) for text in ("ärgerlich", "Not_Quite")] == before
         assert before[0][0] > before[1][0] > 0
+
+
+def test_texts_are_copied_when_nobody_waits_for_a_page(tmp_path: Path, release: StoredRelease):
+    """Not as the viewer opens, nor until its first answer, nor between two: only once nobody has asked for a while."""
+    run = make_run(tmp_path / "run", release, OUTCOMES, change=_answered)
+    report_again(run, pytest.fail)
+    time, scratch = Hourglass(), tmp_path / "scratch"
+    with Viewer([run], scratch, private=False, large=0, lull=Lull(time)) as viewer:
+        assert (time.pending, scratch.exists()) == ([], False)
+        viewer.questions["trials"]({})
+        (first,) = time.pending
+        assert (first[0], scratch.exists()) == (QUIET, False)
+        viewer.questions["trials"]({"outcome": "failed"})
+        (second,) = time.pending
+        assert (second is first, scratch.exists()) == (False, False)
+        time.run_out()
+    assert scratch.exists()
+    with Viewer([run], tmp_path / "unused", private=False, large=0, lull=Lull(time)) as viewer:
+        viewer.questions["trials"]({})
+        late = time.pending[-1]
+    late[1]()
+    assert not (tmp_path / "unused").exists()
+
+
+def test_who_asks_is_not_kept_waiting_by_what_was_put_off():
+    """A question that comes as the time is up puts it off once more, until all that is asked is answered."""
+    time, begun = Hourglass(), list[str]()
+    lull = Lull(time)
+    lull.put_off(lambda: begun.append("a"))
+    with lull.asking():
+        assert time.pending == []
+    ((_, up),) = time.pending
+    with lull.asking(), lull.asking():
+        up()
+        lull.put_off(lambda: begun.append("b"))
+        assert (begun, time.pending) == ([], [])
+    time.run_out()
+    assert begun == ["a", "b"]
 
 
 def test_texts_that_are_not_wanted_any_more_are_not_copied(tmp_path: Path, release: StoredRelease):
@@ -160,6 +226,7 @@ def test_without_room_for_a_copy_there_is_none(tmp_path: Path, release: StoredRe
     report_again(run, pytest.fail)
     (tmp_path / "texts").touch()
     copy = TextsCopy(tmp_path / "run" / "report" / "results.parquet", tmp_path / "texts" / "0", pytest.fail)
+    copy.start()
     copy.join()
     assert (tmp_path / "texts").is_file()
 

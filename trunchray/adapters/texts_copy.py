@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 
 from trunchray.errors import StoreError
 
 
 class TextsCopy:
-    """Copies the texts of `source` to `target` in the background, and says so when that is done.
+    """Copies the texts of `source` to `target` in the background, once it is started, and says so when that is done.
 
     Nothing depends on it: where there is no room for a copy, there is none.
     """
@@ -19,8 +19,14 @@ class TextsCopy:
     def __init__(self, source: Path, target: Path, done: Callable[[], None]) -> None:
         self._source, self._target, self._done = source, target, done
         self._unwanted = Event()
+        self._starting = Lock()
         self._thread = Thread(target=self._copy, name="texts-copy", daemon=True)
-        self._thread.start()
+
+    def start(self) -> None:
+        """Begin, unless it was closed before."""
+        with self._starting:
+            if not self._unwanted.is_set():
+                self._thread.start()
 
     def join(self) -> None:
         """Wait until it is done."""
@@ -28,8 +34,10 @@ class TextsCopy:
 
     def close(self) -> None:
         """Copy nothing more."""
-        self._unwanted.set()
-        self._thread.join()
+        with self._starting:
+            self._unwanted.set()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _copy(self) -> None:
         from trunchray.adapters import parts  # noqa: PLC0415 - it takes a fifth of a second; nobody waits for this one

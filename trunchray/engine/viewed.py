@@ -13,6 +13,7 @@ from glob import has_magic
 from pathlib import Path
 from typing import Any
 
+from trunchray.adapters.lull import Lull
 from trunchray.adapters.releases import CaseTable
 from trunchray.adapters.runs import READERS, RunFolder
 from trunchray.adapters.texts_copy import TextsCopy
@@ -33,8 +34,12 @@ LARGE = 50_000_000
 class ViewedRun:
     """One run. Not safe to use from several threads, but for `row`."""
 
-    def __init__(self, run_uri: str, number: int, index: TrialIndex, scratch: Path, *, large: int = LARGE) -> None:
+    def __init__(
+        self, run_uri: str, number: int, index: TrialIndex, scratch: Path, *, lull: Lull, large: int = LARGE
+    ) -> None:
         """`number` is the run's in the index. What it cannot read where it is gets fetched to the folder `scratch`.
+
+        Of results of `large` bytes or more the texts are copied there in a `lull`.
 
         Raises:
             UsageError: there is no run at `run_uri`.
@@ -58,7 +63,7 @@ class ViewedRun:
         self._damaged: dict[str, list[str]] = {}
         folder = self._folder.store.folder
         self._in_place = folder is not None and not has_magic(str(folder))  # else DuckDB would look for a pattern
-        self._scratch, self._large = scratch / str(number), large
+        self._scratch, self._large, self._lull = scratch / str(number), large, lull
         self._copy: TextsCopy | None = None
         self._files = folder if folder and self._in_place else self._scratch
         index.add_cases(list(self.evals))
@@ -117,9 +122,10 @@ class ViewedRun:
             self._take_parts()
 
     def _copy_texts(self, results: Path) -> None:
-        """Have words searched in a copy, as soon as there is one."""
+        """Have words searched in a copy, as soon as there is one: making it would slow down who waits for a page."""
         texts = self._scratch / f"texts-{self.version}.parquet"
         self._copy = TextsCopy(results, texts, partial(self._index.search_instead, results, texts))
+        self._lull.put_off(self._copy.start)
 
     def _results(self, size: int) -> Path | None:
         """The file of all counted rows; None when it is not the one that has so many bytes."""
