@@ -10,11 +10,11 @@ from trunchray.agents.harness.skill_text import SyntheticSkill
 from trunchray.core.agent import TriggerSkill
 from trunchray.frontends.skill.skill_md import read_skill_md
 
-DIGITS = "0badcafe"
+DIGITS, SECRET = "0badcafe", "5eed0bad"
 
 
 def made(name: str = "briefs", description: str = "Writes briefs.") -> SyntheticSkill:
-    return SyntheticSkill.of(TriggerSkill(name=name, description=description), DIGITS)
+    return SyntheticSkill.of(TriggerSkill(name=name, description=description), DIGITS, SECRET)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +40,12 @@ def test_a_tool_reads_the_real_description(description: str, tmp_path: Path):
     assert (found.name, found.description) == (f"briefs-trig-{DIGITS}", description.strip())
 
 
-def test_the_whole_token_is_in_the_body_alone():
-    """The digits are in the name, which listings show; the token is not."""
+def test_the_token_is_in_the_body_alone_and_cannot_be_told_from_the_name():
+    """A description may ask for "TRIGGER-LOADED- and the end of my name": the name, which listings show, has others."""
     skill = made()
-    assert skill.token == f"TRIGGER-LOADED-{DIGITS}"
-    assert skill.token not in skill.text.split("---")[1]
+    assert skill.token == f"TRIGGER-LOADED-{SECRET}"
+    assert SECRET not in skill.text.split("---")[1]
+    assert SECRET not in skill.name
     assert f"Begin your reply with the exact token `{skill.token}`, then continue." in skill.text
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 class CappedFile:
-    """Keeps the beginning, in which `most` bytes have room together with the end, of which up to `tail` are kept.
+    """Keeps at most `most` bytes: the beginning, and the last `tail`, which are held in memory.
 
-    Where something is missing, a line says how much. `tail` bytes are held in memory.
+    Where something between them is missing, a line more says how much.
     """
 
     def __init__(self, path: Path, most: int, tail: int) -> None:
@@ -23,6 +23,10 @@ class CappedFile:
         """Whether something is missing."""
         return self._dropped > 0
 
+    @property
+    def closed(self) -> bool:
+        return self._file.closed
+
     def write(self, chunk: bytes) -> None:
         """The next bytes."""
         head = chunk[: self._room]
@@ -36,7 +40,7 @@ class CappedFile:
 
     def close(self, last: bytes = b"") -> None:
         """Write the end, and `last` after it; may be called again."""
-        if self._file.closed:
+        if self.closed:
             return
         try:
             if self._dropped:

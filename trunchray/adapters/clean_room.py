@@ -6,23 +6,30 @@ import contextlib
 import os
 import shutil
 import subprocess
-import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from trunchray.adapters.attempt_folder import STDERR, TRANSCRIPT
 from trunchray.adapters.calling import in_thread
+from trunchray.adapters.fresh_home import prepare_home
+from trunchray.adapters.harness_process import USUAL_CAPS, Caps, Capture, Command, Ending, run_command
+from trunchray.adapters.host import Host
+from trunchray.adapters.instructions import instructions_above, refusal
+from trunchray.adapters.masked_files import mask_files
+from trunchray.adapters.private_memory import close_memory
 from trunchray.adapters.scratch import scratch
-from trunchray.adapters.tree import TreeError, copy_file, followed, unpack
+from trunchray.adapters.survey import TreeCaps
+from trunchray.adapters.tree import TreeError, unpack
 from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.harness import Harness
 from trunchray.core.inside import inside
+from trunchray.core.masking import Mask
+from trunchray.errors import UsageError
 
 _GIT_SECONDS = 30
-_MOST_OF_HOME = 1 << 30
-"""Bytes of all home files together."""
 
 
 class StagingError(Exception):
@@ -31,9 +38,12 @@ class StagingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CleanRoom:
-    """A workspace (`cwd`) and a home beside it. Its methods block."""
+    """A workspace (`cwd`) and a home beside it. Its methods block, but for `run`."""
 
     folder: Path
+    host: Host
+    mask: Mask
+    """What is not kept of a run."""
 
     @property
     def cwd(self) -> Path:
@@ -42,6 +52,14 @@ class CleanRoom:
     @property
     def home(self) -> Path:
         return self.folder / ".home"
+
+    @property
+    def stdout(self) -> Path:
+        return self.folder / TRANSCRIPT
+
+    @property
+    def stderr(self) -> Path:
+        return self.folder / STDERR
 
     def put(self, path: str, content: bytes) -> None:
         """A file in the workspace; folders are made as needed.
@@ -70,44 +88,77 @@ class CleanRoom:
         except (OSError, TreeError, ValueError) as e:
             raise StagingError(f"the skill {name!r} cannot be staged: {e}") from e
 
-    def furnish_home(self, harness: Harness, host_home: Path) -> list[str]:
-        """Make the folders that variables name, and bring the home files; what of these is missing, as warnings.
+    async def run(
+        self,
+        harness: Harness,
+        prompt: str,
+        *,
+        limit: float,
+        watch: Callable[[bytes], object],
+        caps: Caps = USUAL_CAPS,
+    ) -> Ending:
+        """Run a tool here, once all it needs is in the workspace; `limit` is in seconds.
 
-        A file is copied. A folder is copied as well, except on macOS, whose keychains work in their place only: there
-        it is a link, and the tool may write to what it leads to.
+        What it prints is in `stdout` and `stderr`, and is given to `watch`, without credentials.
 
         Raises:
-            StagingError: they are too large, or cannot be read.
+            StagingError: its home could not be prepared, or somebody has left instructions for it above the room.
+            OSError: what it printed could not be written.
         """
-        try:
-            for folder in harness.home_folders:
-                (self.home / inside(folder)).mkdir(parents=True, exist_ok=True)
-            return [warning for file in harness.home_files for warning in self._bring(host_home / file, file)]
-        except (OSError, TreeError, ValueError) as e:
-            raise StagingError(f"the home folder cannot be prepared: {e}") from e
+        warnings = await in_thread(partial(self._prepare, harness))
+        ending = await run_command(
+            Command(
+                harness.argv(prompt, str(self.cwd)),
+                cwd=self.cwd,
+                env=self._environment(harness),
+                limit=limit,
+                grace=self.host.grace,
+            ),
+            Capture(
+                self.stdout,
+                self.stderr,
+                caps=caps,
+                watch=watch,
+                mask=self.mask,
+                warnings="".join(f"trunchray: {warning}\n" for warning in warnings).encode(errors="replace"),
+            ),
+            clock=self.host.clock,
+        )
+        if planted := await in_thread(partial(instructions_above, self.folder)):
+            raise StagingError(f"while it ran, {planted} came to be there: {refusal(planted)}")
+        return ending
 
-    def _bring(self, source: Path, path: str) -> list[str]:
-        target = self.home / path
-        if source.is_file():
-            copy_file(source, target)
-            shutil.copymode(source, target)
-        elif source.is_dir() and sys.platform == "darwin":
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(source)
-        elif source.is_dir():
-            _copy_folder(source, target)
-        else:
-            return [f"home_files: {path!r} is not there on this machine"]
+    def mask_workspace(self, caps: TreeCaps) -> list[str]:
+        """Take credentials out of all that is kept by `caps`; else nothing is there afterwards, and why is returned."""
+        try:
+            mask_files(self.cwd, self.mask, caps)
+        except OSError as e:
+            remove(self.cwd)
+            self.cwd.mkdir()
+            return [f".: credentials could not be taken out of it: {e.strerror or e}"]
         return []
 
-    def environment(self, harness: Harness, host: Mapping[str, str]) -> dict[str, str]:
-        """All variables of a run: the host's PATH, the fresh home, and what the harness says."""
-        own = {"PATH": host.get("PATH") or os.defpath, "HOME": str(self.home)}
-        return own | harness.environment(str(self.home), dict(host))
+    def _prepare(self, harness: Harness) -> list[str]:
+        """All that is not the case's own; what is missing, for people."""
+        try:
+            warnings = prepare_home(self.home, harness, self.host.home)
+        except (OSError, TreeError, ValueError) as e:
+            raise StagingError(f"the home folder cannot be prepared: {e}") from e
+        self._init_git()
+        if self.mask.left_out:
+            warnings.append(f"home_files: {self.mask.left_out} texts in them would not be masked; name fewer files")
+        return warnings
 
-    def init_git(self, host: Mapping[str, str]) -> None:
+    def _environment(self, harness: Harness) -> dict[str, str]:
+        """All variables of a run: the host's PATH, the fresh home, and what the harness says."""
+        return self._own_variables() | harness.environment(str(self.home), dict(self.host.variables))
+
+    def _own_variables(self) -> dict[str, str]:
+        return {"PATH": self.host.variables.get("PATH") or os.defpath, "HOME": str(self.home)}
+
+    def _init_git(self) -> None:
         """Make the workspace a git repository, where tools see the end of the project; a failure does not matter."""
-        env = {"PATH": host.get("PATH") or os.defpath, "HOME": str(self.home), "GIT_CONFIG_NOSYSTEM": "1"}
+        env = self._own_variables() | {"GIT_CONFIG_NOSYSTEM": "1"}
         with contextlib.suppress(OSError, subprocess.SubprocessError):
             subprocess.run(
                 ["git", "init", "-q", "."],
@@ -122,15 +173,21 @@ class CleanRoom:
 
 
 @asynccontextmanager
-async def clean_room(place: Path | None = None) -> AsyncGenerator[CleanRoom]:
-    """A room for the time of the block, below `place`; None is for the user's folder among temporary files.
+async def clean_room(host: Host, harness: Harness | None) -> AsyncGenerator[CleanRoom]:
+    """A room for the time of the block, for runs of this harness; None is for none.
+
+    Whoever has rooms keeps its own memory from what runs in them.
 
     Raises:
-        UsageError: there is no such folder.
+        UsageError: there is no folder for it, or coding tools would find instructions above it.
         OSError: the room cannot be made.
     """
+    close_memory()
+    mask = await in_thread(partial(host.mask, harness))
     with contextlib.ExitStack() as held:
-        room = CleanRoom(held.enter_context(scratch(place)).resolve())
+        room = CleanRoom(held.enter_context(scratch(host.rooms)).resolve(), host, mask)
+        if planted := await in_thread(partial(instructions_above, room.folder)):
+            raise UsageError(refusal(planted))
         room.cwd.mkdir()
         room.home.mkdir(mode=0o700)
         try:
@@ -146,17 +203,3 @@ def remove(folder: Path) -> None:
     except (OSError, RecursionError):
         for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
             subprocess.run([*command, "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
-
-
-def _copy_folder(source: Path, target: Path) -> None:
-    target.mkdir(parents=True, exist_ok=True)
-    left = _MOST_OF_HOME
-    for path, found in followed(source, frozenset(), strict=False):
-        if found.is_dir():
-            (target / path).mkdir(exist_ok=True)
-            continue
-        left -= found.stat().st_size
-        if left < 0:
-            raise TreeError(f"{source} has more than {_MOST_OF_HOME >> 30} GiB; name what the tool needs of it")
-        copy_file(found, target / path)
-        shutil.copymode(found, target / path)

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -21,11 +22,14 @@ from trunchray.adapters.calling import in_thread
 from trunchray.adapters.capped_file import CappedFile
 from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.excerpt import excerpt
+from trunchray.core.masking import NOTHING, Mask, MaskedStream
 
 LONGEST_ARGUMENT = 131_071
 """Bytes of one argument on Linux, the prompt included."""
 _SUPERVISOR = harness_supervisor.__file__
 _CHUNK = 1 << 16
+_SAID = 4096
+"""Bytes at the end of what was printed as errors in which a reason is looked for."""
 _LOST = 20.0
 """Seconds, from the end of the time that a command has to end by itself, after which its supervisor is given up."""
 _DRAIN = 5.0
@@ -39,6 +43,37 @@ class Caps:
     stdout: int = 64 << 20
     stderr: int = 8 << 20
     tail: int = 1 << 20
+
+
+USUAL_CAPS = Caps()
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One run of a program, without input."""
+
+    argv: Sequence[str]
+    cwd: Path
+    env: Mapping[str, str]
+    limit: float
+    """Seconds after which it is asked to end."""
+    grace: float = 5.0
+    """Seconds after that until it is killed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capture:
+    """What becomes of all that a command prints."""
+
+    stdout: Path
+    stderr: Path
+    caps: Caps = USUAL_CAPS
+    watch: Callable[[bytes], object] = lambda _: None
+    """Is given all of standard output, also what is not kept."""
+    mask: Mask = NOTHING
+    """What is in neither file, and not given to `watch`."""
+    warnings: bytes = b""
+    """Of ours, with which `stderr` begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,87 +90,103 @@ class Ending:
     """For people; None when it ended by itself."""
     truncated: tuple[str, ...] = ()
     """The names of files that do not have everything."""
+    said: str = ""
+    """The end of what the command itself printed as errors, of 4,096 bytes at most."""
 
 
-async def run_command(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    stdout: Path,
-    stderr: Path,
-    limit: float,
-    watch: Callable[[bytes], object] = lambda _: None,
-    caps: Caps = Caps(),
-    warnings: bytes = b"",
-    grace: float = 5.0,
-    clock: Callable[[], float] = time.monotonic,
-) -> Ending:
-    """Run it without input, and end all it started: when it ends, after `limit` seconds, and when we are cancelled.
+async def run_command(command: Command, capture: Capture, *, clock: Callable[[], float] = time.monotonic) -> Ending:
+    """Run it, and end all it has started: when it ends, when its time is up, and when we are cancelled.
 
-    Whatever it prints goes to two files, of which `stderr` begins with `warnings`; all of its standard output goes to
-    `watch` as well. Too late, it is asked to
-    end, and killed `grace` seconds later. `clock` counts seconds from anywhere.
+    `clock` counts seconds from anywhere.
 
     Raises:
         OSError: a file cannot be written.
     """
-    out, err = CappedFile(stdout, caps.stdout, caps.tail), CappedFile(stderr, caps.stderr, caps.tail)
-    request = {"argv": list(argv), "cwd": str(cwd), "env": dict(env), "grace": grace}
-    err.write(warnings)
-    last = b""
-
-    def take(chunk: bytes) -> None:
-        out.write(chunk)
-        watch(chunk)
-
-    try:
+    with ExitStack() as files:
+        out = files.enter_context(_Kept(capture.stdout, capture.caps.stdout, capture, capture.watch))
+        err = files.enter_context(_Kept(capture.stderr, capture.caps.stderr, capture))
+        err.add(capture.warnings)
         began = clock()
-        run = _Run(request, take, err.write)
+        run = _Run(command, out.write, err.write)
         try:
-            in_time = await run.over(limit, grace)
+            in_time = await run.over(command.limit, command.grace)
             seconds = clock() - began
             await run.drain()
         finally:
             await run.close()
         told = run.told()
-        if not in_time:
-            last = f"\nTIMEOUT after {limit:g}s".encode()
-    finally:
-        out.close()
-        err.close(last)
-    truncated = tuple(path.name for path, file in ((stdout, out), (stderr, err)) if file.truncated)
-    return replace(_ending(argv, told, timeout=None if in_time else limit), seconds=seconds, truncated=truncated)
+        err.close("" if in_time else f"\nTIMEOUT after {command.limit:g}s")
+    truncated = tuple(file.name for file in (out, err) if file.truncated)
+    ending = _ending(command.argv, told, timeout=None if in_time else command.limit)
+    return replace(ending, seconds=seconds, truncated=truncated, said=err.end)
+
+
+class _Kept:
+    """A stream on its way to its file, without what is masked."""
+
+    def __init__(
+        self, path: Path, most: int, capture: Capture, watch: Callable[[bytes], object] = lambda _: None
+    ) -> None:
+        self.name = path.name
+        self._file = CappedFile(path, most, capture.caps.tail)
+        self._masked = MaskedStream(capture.mask)
+        self._watch = watch
+        self._end = b""
+
+    def __enter__(self) -> _Kept:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def truncated(self) -> bool:
+        return self._file.truncated
+
+    @property
+    def end(self) -> str:
+        """The last of what was written."""
+        return self._end.decode(errors="replace")
+
+    def add(self, content: bytes) -> None:
+        """What is ours."""
+        self._file.write(content)
+
+    def write(self, chunk: bytes) -> None:
+        """What the command has printed."""
+        self._give_on(self._masked.feed(chunk))
+
+    def close(self, last: str = "") -> None:
+        """Write what was held back, and `last`, which is ours, after it; may be called again."""
+        if not self._file.closed:
+            try:
+                self._give_on(self._masked.end())
+            finally:
+                self._file.close(last.encode())
+
+    def _give_on(self, chunk: bytes) -> None:
+        self._file.write(chunk)
+        self._end = (self._end + chunk)[-_SAID:]
+        self._watch(chunk)
 
 
 class _Run:
     """A supervisor at work, and what comes from it."""
 
-    def __init__(self, request: dict[str, Any], out: Callable[[bytes], object], err: Callable[[bytes], object]) -> None:
-        pipes = [os.pipe() for _ in range(4)]
-        (stdin, self._channel), (stdout, stdout_end), (stderr, stderr_end), (answer, answer_end) = pipes
+    def __init__(self, command: Command, out: Callable[[bytes], object], err: Callable[[bytes], object]) -> None:
+        stdin, *outputs = [os.pipe() for _ in range(4)]
+        theirs = [stdin[0], *(write for _, write in outputs)]
+        self._channel, *ours = [stdin[1], *(read for read, _ in outputs)]
         try:
-            with _anonymous_file(json.dumps(request).encode()) as asked:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-I", "-S", "-X", "utf8", _SUPERVISOR, str(asked.fileno()), str(answer_end)],
-                    stdin=stdin,
-                    stdout=stdout_end,
-                    stderr=stderr_end,
-                    pass_fds=(asked.fileno(), answer_end),
-                    # Whatever the tool finds out about its parents, our keys are not there.
-                    env={name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH") if name in os.environ},
-                    start_new_session=True,
-                )
+            self._process = _supervisor(command, *theirs)
         except BaseException:
-            for ours in (self._channel, stdout, stderr, answer):
-                os.close(ours)
+            _close(self._channel, *ours)
             raise
         finally:
-            for theirs in (stdin, stdout_end, stderr_end, answer_end):
-                os.close(theirs)
+            _close(*theirs)
         self._told = bytearray()
-        self._printed = (_Pipe(stdout, out), _Pipe(stderr, err))
-        self._answer = _Pipe(answer, self._told.extend)
+        self._printed = (_Pipe(ours[0], out), _Pipe(ours[1], err))
+        self._answer = _Pipe(ours[2], self._told.extend)
 
     async def over(self, limit: float, grace: float) -> bool:
         """Wait until all is over; whether it was by itself, within `limit` seconds."""
@@ -210,6 +261,28 @@ class _Pipe:
                 self.error = e
 
 
+def _supervisor(command: Command, stdin: int, stdout: int, stderr: int, answer: int) -> subprocess.Popen[bytes]:
+    request = {
+        "argv": list(command.argv), "cwd": str(command.cwd), "env": dict(command.env), "grace": command.grace
+    }  # fmt: skip
+    with _anonymous_file(json.dumps(request).encode()) as asked:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-S", "-X", "utf8", _SUPERVISOR, str(asked.fileno()), str(answer)],
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            pass_fds=(asked.fileno(), answer),
+            # The tool can read the environment of its parent. That of this process is closed by `close_memory`.
+            env={name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH") if name in os.environ},
+            start_new_session=True,
+        )
+
+
+def _close(*files: int) -> None:
+    for file in files:
+        os.close(file)
+
+
 def _anonymous_file(content: bytes) -> BinaryIO:
     """A file without a name, at its beginning; in memory where the system has such."""
     in_memory = hasattr(os, "memfd_create")
@@ -240,9 +313,19 @@ def _not_started(argv: Sequence[str], number: int, message: str) -> Ending:
     if number in (errno.EACCES, errno.EPERM):
         return Ending("missing", reason=f"{command!r} may not be executed here: {message}")
     if number == errno.E2BIG:
-        longest = max(len(os.fsencode(token)) for token in argv)
-        most = f"of which one may have {LONGEST_ARGUMENT:,}"
-        return Ending(
-            "refused", reason=f"the prompt is too long for an argument: {longest:,} bytes, {most}; shorten it"
-        )
+        return Ending("refused", reason=_too_long(argv))
     return Ending("refused", reason=f"{command!r} could not be started: {message}")
+
+
+def _too_long(argv: Sequence[str]) -> str:
+    """Which limit of the system the arguments are beyond, and what to do about it."""
+    longest = max(len(os.fsencode(token)) for token in argv)
+    if longest > LONGEST_ARGUMENT:
+        return (
+            f"the longest argument has {longest:,} bytes, and Linux takes {LONGEST_ARGUMENT:,} at most; "
+            "shorten the prompt, or put what is long into a file of the case"
+        )
+    return (
+        "the arguments and variables together are longer than this system takes; "
+        "shorten the prompt, pass fewer variables, or raise the limit of the stack (ulimit -s)"
+    )

@@ -43,15 +43,7 @@ def main() -> None:
     if libc:
         libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
-        command = subprocess.Popen(
-            request["argv"],
-            cwd=request["cwd"],
-            env=request["env"],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-            # When we are killed, so is the command. There is only one thread here.
-            preexec_fn=(lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)) if libc else None,  # noqa: PLW1509
-        )
+        command = _started(request, libc)
     except (OSError, ValueError) as e:
         _answer(answer, {"error": getattr(e, "errno", None) or 0, "message": getattr(e, "strerror", None) or str(e)})
         return
@@ -60,6 +52,18 @@ def main() -> None:
     left = family.end()
     command.returncode = -signal.SIGKILL if family.code is None else family.code
     _answer(answer, {"code": command.returncode, "left": left})
+
+
+def _started(request: dict[str, Any], libc: Any) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        request["argv"],
+        cwd=request["cwd"],
+        env=request["env"],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        # When we are killed, so is the command. There is only one thread here.
+        preexec_fn=(lambda: libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)) if libc else None,  # noqa: PLW1509
+    )
 
 
 class _Family:

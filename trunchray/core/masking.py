@@ -23,7 +23,7 @@ class Mask:
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        found = [secret for secret in dict.fromkeys(secrets) if len(secret) >= SHORTEST]
+        found = [secret for secret in dict.fromkeys(secrets) if len(secret) >= SHORTEST and secret != MASKED]
         self.left_out = max(0, len(found) - MOST)
         forms = {form for secret in found[:MOST] for form in _forms(secret)}
         # Longest first: one that is part of another must not break it up.
@@ -52,6 +52,10 @@ class Mask:
         """What matches the credentials that are in it, the longest first; None where there are none."""
         seen = [re.escape(secret) for secret in self._secrets if secret in content]
         return re.compile(b"|".join(seen)) if seen else None
+
+
+NOTHING = Mask(())
+"""Masks nothing."""
 
 
 class MaskedStream:

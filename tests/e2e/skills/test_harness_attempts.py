@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.attempts import elsewhere
 from support.s3 import Bucket
 from support.scripted_harness import COMMAND, left_in, running, scripted_harness, steps, until
 from trunchray.adapters.harness_process import Caps
@@ -30,8 +31,8 @@ from trunchray.core.trial import Trace
 from trunchray.errors import HarnessError
 
 TEMPORARY = Path(tempfile.gettempdir()).resolve()
-DIGITS = "0badcafe"
-TOKEN = f"TRIGGER-LOADED-{DIGITS}"
+DIGITS, HIDDEN = "0badcafe", "5eed0bad"
+TOKEN = f"TRIGGER-LOADED-{HIDDEN}"
 
 
 class Bench:
@@ -43,7 +44,7 @@ class Bench:
         self.rooms, self.home = folder / "rooms", folder / "home"
         for each in (self.rooms, self.home):
             each.mkdir()
-        self.variables = {"PATH": os.environ["PATH"], "SECRET": "of the host", "LANG": "C.UTF-8"}
+        self.variables = {"PATH": os.environ["PATH"], "REGION": "of the host", "LANG": "C.UTF-8"}
         self.staged = StagedCase(folder="create-1", case={"id": "create-1", "input": "x", "tags": ["kept"]})
         self.more: dict[str, Any] = {}
 
@@ -77,7 +78,7 @@ class Bench:
             "variables": self.variables,
             "home": self.home,
             "rooms": self.rooms,
-            "digits": lambda: DIGITS,
+            "digits": iter((DIGITS, HIDDEN) * 8).__next__,
             "now": lambda: datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC),
             "grace": 0.1,
         }
@@ -252,6 +253,25 @@ async def test_somebody_elses_timing_counts_when_it_was_first(bench: Bench):
     assert store.read_many(store.find()) == before
 
 
+async def test_who_is_late_gets_all_that_the_other_one_has_kept(anywhere: Bench):
+    """Also when both were keeping what came of it at the same time: no timing comes with the words of another."""
+    (anywhere.folder / "quick").mkdir()
+    quick = Bench(anywhere.folder / "quick", anywhere.root)
+    prompts = [steps({"write": "mine.md", "text": who}, {"say": who}) for who in ("quick", "slow")]
+
+    def now() -> datetime:
+        if not anywhere.files().count("timing.json"):
+            elsewhere(lambda: asyncio.run(quick.run(prompts[0])))
+        return datetime(2027, 1, 1, tzinfo=UTC)
+
+    anywhere.more["now"] = now
+    trace = await anywhere.run(prompts[1])
+    assert trace.output == "quick"
+    assert anywhere.text("cwd/mine.md") == "quick"
+    assert anywhere.timing()["captured_at"].startswith("2026")
+    assert not [path for path in anywhere.files() if path.startswith(".")]
+
+
 async def test_runs_have_folders_of_their_own(bench: Bench):
     """Where there are several of a case."""
     await bench.does({"say": "x"}, runs=2, attempt=2, name="bare")
@@ -320,7 +340,7 @@ async def test_rooms_are_not_in_the_project(bench: Bench):
 
 async def test_the_environment_is_exactly_as_said(bench: Bench):
     """PATH, a fresh HOME, and what the harness says: no LANG, no proxy, no secret of the host that it does not name."""
-    env = {"A": "1", "B": "~", "C": "~/.tool", "SECRET": "", "ABSENT": ""}
+    env = {"A": "1", "B": "~", "C": "~/.tool", "REGION": "", "ABSENT": ""}
     program = "import os,json,sys; print(json.dumps({**os.environ, 'home': os.listdir(os.environ['HOME'])}))"
     harness = Harness(command=(sys.executable, "-S", "-X", "utf8=1", "-c", program, "{prompt}"), env=env)
     found = json.loads((await bench.run("x", harness=harness)).output)
@@ -333,7 +353,7 @@ async def test_the_environment_is_exactly_as_said(bench: Bench):
         "A": "1",
         "B": home,
         "C": f"{home}/.tool",
-        "SECRET": "of the host",
+        "REGION": "of the host",
         "home": [".tool"],
     }
 
@@ -614,7 +634,7 @@ async def test_a_query_that_loads_the_skill(bench: Bench):
 
 
 async def test_a_query_that_does_not_load_it(bench: Bench):
-    """The name of the skill in a listing is no loading, though the digits are in it."""
+    """The name of the skill in a listing is no loading."""
     bench.staged = StagedCase(folder="q000")
     await bench.run("what is the weather", layout="queries", trigger=TRIGGER)
     assert bench.timing("queries/q000-r0")["loaded"] is False

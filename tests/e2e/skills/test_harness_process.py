@@ -6,14 +6,17 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import pytest
 
 from support.processes import descendants
 from support.scripted_harness import COMMAND, open_files, running, steps, until
-from trunchray.adapters.harness_process import LONGEST_ARGUMENT, Caps, Ending, run_command
+from trunchray.adapters.harness_process import LONGEST_ARGUMENT, Caps, Capture, Command, Ending, run_command
+from trunchray.core.masking import Mask
 
 PATH = {"PATH": os.environ["PATH"]}
 
@@ -25,17 +28,13 @@ class Run:
         self.folder = folder
         self.heard = bytearray()
 
-    async def __call__(self, *argv: str, limit: float = 60, **more: Any) -> Ending:
-        return await run_command(
-            argv,
-            cwd=self.folder,
-            env=PATH,
-            stdout=self.folder / "stdout",
-            stderr=self.folder / "stderr",
-            limit=limit,
-            watch=self.heard.extend,
-            **more,
-        )
+    async def __call__(
+        self, *argv: str, limit: float = 60, grace: float = 5, clock: Callable[[], float] = monotonic, **capture: Any
+    ) -> Ending:
+        """`capture` is more of what becomes of the output."""
+        files = {"stdout": self.folder / "stdout", "stderr": self.folder / "stderr", "watch": self.heard.extend}
+        command = Command(argv, cwd=self.folder, env=PATH, limit=limit, grace=grace)
+        return await run_command(command, Capture(**(files | capture)), clock=clock)
 
     async def script(self, *does: dict[str, Any], limit: float = 60, **more: Any) -> Ending:
         return await self(*(token.replace("{prompt}", steps(*does)) for token in COMMAND), limit=limit, **more)
@@ -110,7 +109,17 @@ async def test_an_argument_of_131072_bytes_is_refused_with_a_reason(run: Run):
     assert (await run("true", "x" * LONGEST_ARGUMENT)).status == "ended"
     ending = await run("true", "x" * (LONGEST_ARGUMENT + 1))
     assert (ending.status, ending.code) == ("refused", -1)
-    assert "131,072 bytes" in (ending.reason or "")
+    assert ending.reason == (
+        "the longest argument has 131,072 bytes, and Linux takes 131,071 at most; "
+        "shorten the prompt, or put what is long into a file of the case"
+    )
+
+
+async def test_arguments_that_are_too_long_together_are_refused_with_that_reason(run: Run):
+    """None of them is too long by itself, so nobody is told to shorten one to what it has already."""
+    ending = await run("true", *["x" * LONGEST_ARGUMENT] * 100)
+    assert ending.status == "refused"
+    assert (ending.reason or "").startswith("the arguments and variables together are longer than this system takes; ")
 
 
 @pytest.mark.parametrize("prompt", ["a\0b", "half a character: \ud800"])
@@ -193,11 +202,13 @@ async def test_a_killed_worker_takes_its_commands_along(run: Run):
     program = f"""
 import asyncio, os
 from pathlib import Path
-from trunchray.adapters.harness_process import run_command
+from time import monotonic
+from trunchray.adapters.harness_process import Capture, Command, run_command
 folder = Path({str(run.folder)!r})
 prompt = {steps(GRANDCHILD, SEEN, {"pid": "pid"}, {"sleep": 600})!r}
 argv = [token.replace("{{prompt}}", prompt) for token in {COMMAND!r}]
-asyncio.run(run_command(argv, cwd=folder, env={PATH!r}, stdout=folder / "o", stderr=folder / "e", limit=600))
+command = Command(argv, cwd=folder, env={PATH!r}, limit=600)
+asyncio.run(run_command(command, Capture(folder / "o", folder / "e")))
 """
     worker = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
     await until((run.folder / "pid").exists)
@@ -231,6 +242,24 @@ async def test_errors_without_end(run: Run):
     assert len(text) < (1 << 16) + 200
 
 
+async def test_what_a_command_said_is_its_own(run: Run):
+    """Our own lines, before and after, are not given as what the tool said."""
+    assert (await run("sh", "-c", "exit 1", warnings=b"trunchray: a file is missing\n")).said == ""
+    script = "echo what; echo why >&2; sleep 600"
+    ending = await run("sh", "-c", script, limit=1, grace=0.1, warnings=b"trunchray: a file is missing\n")
+    assert ending.said == "why\n"
+    assert run.text("stderr") == "trunchray: a file is missing\nwhy\n\nTIMEOUT after 1s"
+
+
+async def test_what_is_masked_is_nowhere(run: Run):
+    """Neither in the files, nor in what whoever watches is given, nor in what the command said last."""
+    ending = await run(
+        "sh", "-c", "printf 'k9Xv72'; sleep 0.1; echo mQpL0aZr; echo k9Xv72mQpL0aZr >&2", mask=Mask(["k9Xv72mQpL0aZr"])
+    )
+    assert (run.text("stdout"), run.text("stderr")) == ("[masked]\n", "[masked]\n")
+    assert (bytes(run.heard), ending.said) == (b"[masked]\n", "[masked]\n")
+
+
 async def test_whatever_watches_may_break_down(run: Run):
     """Then the run is over in order, and it is told."""
 
@@ -238,15 +267,7 @@ async def test_whatever_watches_may_break_down(run: Run):
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space left"):
-        await run_command(
-            ["sh", "-c", "yes | head -c 1000000"],
-            cwd=run.folder,
-            env=PATH,
-            stdout=run.folder / "o",
-            stderr=run.folder / "e",
-            limit=60,
-            watch=broken,
-        )
+        await run("sh", "-c", "yes | head -c 1000000", watch=broken)
 
 
 async def test_the_time_is_that_of_the_clock_given(run: Run):

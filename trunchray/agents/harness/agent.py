@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import secrets
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from pydantic import JsonValue
 
-from trunchray.adapters.attempt_folder import STDERR, TRANSCRIPT, AttemptFolder, AttemptWriter
+from trunchray.adapters.attempt_folder import AttemptFolder, AttemptWriter
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
-from trunchray.adapters.harness_process import Caps, Ending, run_command
+from trunchray.adapters.harness_process import Caps, Ending
+from trunchray.adapters.host import Host
 from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.survey import Survey, TreeCaps
 from trunchray.agents.harness.skill_text import SyntheticSkill
@@ -26,6 +24,7 @@ from trunchray.core.canary import Canary
 from trunchray.core.case import CaseInput
 from trunchray.core.excerpt import excerpt
 from trunchray.core.harness import SKILL_DIR
+from trunchray.core.masking import Mask
 from trunchray.core.staging import StagedCase, Staging
 from trunchray.core.transcript import Transcript, TranscriptReader
 from trunchray.core.trial import Step, Trace, Usage
@@ -33,8 +32,6 @@ from trunchray.errors import HarnessError, StoreError, UsageError
 
 _NAMES_KEPT = 200
 """Paths that `timing.json` names of each kind."""
-_LAST_WORDS = 4096
-"""Bytes at the end of what was printed as errors in which we look for the reason."""
 _STATUS: Mapping[str, Status] = {
     "timeout": "timeout", "missing": "harness-missing", "refused": "error", "lost": "exception"
 }  # fmt: skip
@@ -45,19 +42,12 @@ def _utc() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What an attempt takes from the machine it runs on. `clock` counts seconds from anywhere, `now` is UTC."""
+class Surroundings(Host):
+    """What an attempt takes from the machine it runs on. `now` is UTC."""
 
-    clock: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc
-    variables: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    home: Path = field(default_factory=Path.home)
     digits: Callable[[], str] = field(default=lambda: secrets.token_hex(4))
-    """Eight hex digits nobody has seen."""
-    rooms: Path | None = None
-    """The folder of clean rooms; None: that of this user among temporary files."""
-    grace: float = 5.0
-    """Seconds between asking a command to end and killing it."""
+    """Eight hex digits nobody has seen, each time others."""
     printed: Caps = field(default=Caps())
     workspace: TreeCaps = field(default=TreeCaps())
 
@@ -73,6 +63,19 @@ class _Outcome:
     reason: str | None = None
     truncated: tuple[str, ...] = ()
     loaded: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What is not kept of a workspace, as far as it is named."""
+
+    truncated: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+    @classmethod
+    def of(cls, kept: Survey, lost: list[str], mask: Mask) -> _Kept:
+        large = [f"cwd/{path}" for path in kept.too_large]
+        return cls(_named(large, mask), _named([*lost, *kept.left_out], mask))
 
 
 class HarnessTool:
@@ -124,36 +127,37 @@ class HarnessTool:
         self, folder: AttemptFolder, staged: StagedCase, prompt: str
     ) -> tuple[AttemptTiming, Transcript]:
         writer: AttemptWriter = await in_thread(partial(folder.begin, staged.case, prompt))
-        async with clean_room(self._here.rooms) as room:
+        async with clean_room(self._here, self._spec.harness) as room:
             outcome = await self._outcome(room, staged, prompt)
             if other := await in_thread(folder.timing):  # we were taken for dead, and somebody else was quicker
                 return other, await in_thread(partial(_read_again, folder))
-            kept = await in_thread(
-                partial(writer.keep, room.folder / TRANSCRIPT, room.folder / STDERR, room.cwd, self._here.workspace)
-            )
-        timing = self._timing(staged, outcome, kept)
+            lost = await in_thread(partial(room.mask_workspace, self._here.workspace))
+            kept = await in_thread(partial(writer.keep, room.stdout, room.stderr, room.cwd, self._here.workspace))
+        timing = self._timing(staged, outcome, _Kept.of(kept, lost, room.mask))
         if await in_thread(partial(writer.finish, timing)):
             return timing, outcome.transcript
         return await in_thread(folder.timing), await in_thread(partial(_read_again, folder))
 
     async def _outcome(self, room: CleanRoom, staged: StagedCase, prompt: str) -> _Outcome:
-        skill = SyntheticSkill.of(self._spec.trigger, self._here.digits()) if self._spec.trigger else None
+        trigger, digits = self._spec.trigger, self._here.digits
+        skill = SyntheticSkill.of(trigger, digits(), digits()) if trigger else None
         reader = TranscriptReader(Canary(skill.token) if skill else None)
         try:
-            warnings = await in_thread(partial(self._stage, room, staged, skill))
+            await in_thread(partial(self._stage, room, staged, skill))
             if self._spec.harness is None:
                 return _Outcome("skipped", reader.end(), return_code=None, reason="no harness is recorded")
-            ending = await self._run(room, staged, prompt, reader, warnings)
+            limit = staged.timeout or self._spec.timeout
+            ending = await room.run(self._spec.harness, prompt, limit=limit, watch=reader.feed, caps=self._here.printed)
         except StagingError as e:
             return _Outcome("error", reader.end(), reason=str(e))
         except StoreError:
             raise
         except Exception as e:
             return _Outcome("exception", reader.end(), reason=f"{type(e).__name__}: {e}")
-        return await in_thread(partial(_ended, ending, reader.end(), room.folder / STDERR))
+        return _ended(ending, reader.end())
 
-    def _stage(self, room: CleanRoom, staged: StagedCase, skill: SyntheticSkill | None) -> list[str]:
-        """Fill the room; what is missing in its home, for people."""
+    def _stage(self, room: CleanRoom, staged: StagedCase, skill: SyntheticSkill | None) -> None:
+        """Fill the workspace."""
         for fixture in staged.fixtures:
             room.put(fixture.path, self._inputs(fixture.sha256))
         folder = self._spec.harness.skill_dir if self._spec.harness else SKILL_DIR
@@ -161,30 +165,8 @@ class HarnessTool:
             room.put(f"{folder}/{skill.name}/SKILL.md", skill.text.encode(errors="replace"))
         elif self._spec.skill:
             room.add_skill(folder, self._spec.skill.name, self._inputs(self._spec.skill.tree))
-        warnings = room.furnish_home(self._spec.harness, self._here.home) if self._spec.harness else []
-        room.init_git(self._here.variables)
-        return warnings
 
-    async def _run(
-        self, room: CleanRoom, staged: StagedCase, prompt: str, reader: TranscriptReader, warnings: list[str]
-    ) -> Ending:
-        harness = self._spec.harness
-        assert harness is not None  # noqa: S101 - whoever calls has looked
-        return await run_command(
-            harness.argv(prompt, str(room.cwd)),
-            cwd=room.cwd,
-            env=room.environment(harness, self._here.variables),
-            stdout=room.folder / TRANSCRIPT,
-            stderr=room.folder / STDERR,
-            limit=staged.timeout or self._spec.timeout,
-            watch=reader.feed,
-            caps=self._here.printed,
-            warnings="".join(f"trunchray: {warning}\n" for warning in warnings).encode(errors="replace"),
-            grace=self._here.grace,
-            clock=self._here.clock,
-        )
-
-    def _timing(self, staged: StagedCase, outcome: _Outcome, kept: Survey) -> AttemptTiming:
+    def _timing(self, staged: StagedCase, outcome: _Outcome, kept: _Kept) -> AttemptTiming:
         found = outcome.transcript
         read, written = found.tokens.input or 0, found.tokens.output or 0
         return AttemptTiming(
@@ -204,13 +186,13 @@ class HarnessTool:
             tool_calls=dict(found.counts),
             captured_at=self._here.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             reason=None if outcome.reason is None else well_formed(outcome.reason),
-            truncated=(*outcome.truncated, *_named([f"cwd/{path}" for path in kept.too_large])),
-            left_out=_named(kept.left_out),
+            truncated=(*outcome.truncated, *kept.truncated),
+            left_out=kept.left_out,
             loaded=outcome.loaded,
         )
 
 
-def _ended(ending: Ending, found: Transcript, stderr: Path) -> _Outcome:
+def _ended(ending: Ending, found: Transcript) -> _Outcome:
     """What it means that a command ended like this."""
     status = _STATUS.get(ending.status) or ("ok" if ending.code == 0 else "error")
     ran = ending.status in ("ended", "timeout")
@@ -219,19 +201,16 @@ def _ended(ending: Ending, found: Transcript, stderr: Path) -> _Outcome:
         found,
         seconds=ending.seconds if ran else 0.0,
         return_code=ending.code,
-        reason=_exit(ending.code, stderr) if status == "error" and ran else ending.reason,
+        reason=_exit(ending) if status == "error" and ran else ending.reason,
         truncated=ending.truncated,
         loaded=found.loaded if ran else None,
     )
 
 
-def _exit(code: int, stderr: Path) -> str:
+def _exit(ending: Ending) -> str:
     """How it ended, and the last that it said about that."""
-    how = f"ended by signal {-code}" if code < 0 else f"exit code {code}"
-    with stderr.open("rb") as file:
-        file.seek(max(0, stderr.stat().st_size - _LAST_WORDS))
-        lines = file.read().decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    how = f"ended by signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
+    last = next((line.strip() for line in reversed(ending.said.split("\n")) if line.strip()), "")
     return f"{how}: {excerpt(last, 300)}" if last else how
 
 
@@ -260,7 +239,7 @@ def _trace(timing: AttemptTiming, found: Transcript, uri: str, path: str) -> Tra
     )
 
 
-def _named(paths: list[str]) -> tuple[str, ...]:
+def _named(paths: list[str], mask: Mask) -> tuple[str, ...]:
     """The first of them, and how many more there are."""
-    shown = [well_formed(path) for path in paths[:_NAMES_KEPT]]
+    shown = [mask.text(well_formed(path)) for path in paths[:_NAMES_KEPT]]
     return (*shown, f"… and {len(paths) - _NAMES_KEPT} more") if len(paths) > _NAMES_KEPT else tuple(shown)

@@ -20,14 +20,15 @@ class SyntheticSkill:
     """Of its `SKILL.md`."""
 
     @classmethod
-    def of(cls, skill: TriggerSkill, digits: str) -> SyntheticSkill:
-        """For one attempt; `digits` are eight hex digits of its own.
+    def of(cls, skill: TriggerSkill, digits: str, secret: str) -> SyntheticSkill:
+        """For one attempt; `digits` and `secret` are eight hex digits each, which nothing else has.
 
-        They are in its name as well, but the whole token is not: a tool that lists its skills does not show it. Names
-        have 64 characters at most, for many tools, so that of a skill with a long name is cut.
+        The digits are in its name, and the secret in its body alone: neither a tool that lists its skills nor a model
+        that only knows the name can say it. Names have 64 characters at most, for many tools, so that of a skill with a
+        long name is cut.
         """
         safe = re.sub("[^A-Za-z0-9._-]+", "_", skill.name)[:_ROOM].strip(".") or "unnamed"
-        name, token = f"{safe}-trig-{digits}", f"TRIGGER-LOADED-{digits}"
+        name, token = f"{safe}-trig-{digits}", f"TRIGGER-LOADED-{secret}"
         described = "\n".join(f"  {line}".rstrip() for line in skill.description.strip().splitlines())
         text = (
             f"---\nname: {name}\ndescription: |\n{described}\n---\n\n# {skill.name}\n\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import stat
@@ -14,7 +13,8 @@ from pydantic import JsonValue
 from trunchray.adapters.attempt_folder import PROMPT, STDERR, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
-from trunchray.adapters.harness_process import Ending, run_command
+from trunchray.adapters.harness_process import Ending
+from trunchray.adapters.host import Host
 from trunchray.adapters.tree import tree_digest
 from trunchray.core.digest import digest
 from trunchray.core.disarmed import DISARMED, disarmed
@@ -22,6 +22,7 @@ from trunchray.core.grader_spec import HarnessGrader
 from trunchray.core.grading_prompt import REPLY, RULES, harness_prompt
 from trunchray.core.rubric import MOST
 from trunchray.core.transcript import TranscriptReader
+from trunchray.core.well_formed import as_file
 from trunchray.errors import EvaluatorError, UsageError
 from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, Refused, Reply
 from trunchray.evaluators.attempts.looking import fixture_state, not_kept
@@ -38,8 +39,8 @@ Your working folder has a folder `{MATERIAL}`, for reading alone. In it are
 - prompt.txt: what was asked for
 - final-message.txt: what was said last
 - transcript.jsonl and stderr.txt: all that was printed
-- workspace: the files, as they were left. Where a name is one that tools take for instructions, {DISARMED} is added \
-to it here: AGENTS.md is workspace/AGENTS.md{DISARMED}
+- workspace: the files, as they were left. Where a name begins with a dot, or is one that tools take for \
+instructions, {DISARMED} is added to it here: AGENTS.md is workspace/AGENTS.md{DISARMED}
 - fixtures.json: by its path in the workspace, whether each file that was given is unchanged, changed or missing
 - not-kept.json: by its path, why a file that was left in the workspace is not in this copy"""
 
@@ -50,8 +51,8 @@ class HarnessBackend:
     Its grades are those in the file that it is asked for; when it writes none, its last message may be them.
     """
 
-    def __init__(self, spec: HarnessGrader) -> None:
-        self._spec = spec
+    def __init__(self, spec: HarnessGrader, host: Host | None = None) -> None:
+        self._spec, self._host = spec, host or Host()
 
     async def ask(self, attempt: Attempt, refused: Refused | None = None) -> Reply:
         """As `GraderBackend.ask`; each reply comes from a run of its own.
@@ -61,24 +62,18 @@ class HarnessBackend:
         """
         prompt = harness_prompt(PLACES, f"`{ANSWER}`", refused.why if refused else None)
         harness, reader = self._spec.harness, TranscriptReader()
-        async with clean_room() as room:
-            warnings = await in_thread(partial(self._stage, room, attempt))
+        async with clean_room(self._host, harness) as room:
+            await in_thread(partial(self._stage, room, attempt))
             before = await in_thread(partial(tree_digest, room.cwd / MATERIAL))
-            ending = await run_command(
-                harness.argv(prompt, str(room.cwd)),
-                cwd=room.cwd,
-                env=room.environment(harness, os.environ),
-                stdout=_printed(room),
-                stderr=room.folder / "stderr",
-                limit=self._spec.timeout,
-                watch=reader.feed,
-                warnings="".join(f"{warning}\n" for warning in warnings).encode(errors="replace"),
-            )
-            if (problem := _problem(ending, room)) is not None:
+            try:
+                ending = await room.run(harness, prompt, limit=self._spec.timeout, watch=reader.feed)
+            except StagingError as e:
+                raise _unprepared(e) from e
+            if (problem := _problem(ending)) is not None:
                 raise EvaluatorError(problem, type=GRADING_ERROR)
             if await in_thread(partial(tree_digest, room.cwd / MATERIAL)) != before:
                 raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
-            return Reply(await in_thread(partial(_answer, room, reader)))
+            return Reply(room.mask.text(await in_thread(partial(_answer, room, reader))))
 
     def check(self) -> None:
         """As `GraderBackend.check`: there is such a command."""
@@ -94,15 +89,15 @@ class HarnessBackend:
         """The command, and the digest of what it is told."""
         return {**self._spec.asked, "told": digest([RULES, PLACES, REPLY])}
 
-    def _stage(self, room: CleanRoom, attempt: Attempt) -> list[str]:
-        """Prepare the room; what is missing of its home, as warnings."""
+    def _stage(self, room: CleanRoom, attempt: Attempt) -> None:
         try:
-            warnings = room.furnish_home(self._spec.harness, Path.home())
             _lay_out(attempt, room.cwd / MATERIAL)
-            room.init_git(os.environ)
-        except (StagingError, OSError) as e:
-            raise EvaluatorError(f"the grader's room could not be prepared: {e}", type=GRADING_ERROR) from e
-        return warnings
+        except OSError as e:
+            raise _unprepared(e) from e
+
+
+def _unprepared(error: Exception) -> EvaluatorError:
+    return EvaluatorError(f"the grader's room could not be prepared: {error}", type=GRADING_ERROR)
 
 
 def _lay_out(attempt: Attempt, folder: Path) -> None:
@@ -117,7 +112,7 @@ def _lay_out(attempt: Attempt, folder: Path) -> None:
         "not-kept.json": {**not_kept(attempt.folder)},
     }
     for name, value in own.items():
-        (folder / name).write_text(json.dumps(value, ensure_ascii=False, indent=1), encoding="utf-8", errors="replace")
+        (folder / name).write_bytes(as_file(value))
     (folder / "final-message.txt").write_text(attempt.message, encoding="utf-8", errors="replace")
     _disarm(folder / "workspace")
     _lock(folder)
@@ -145,16 +140,12 @@ def _lock(folder: Path) -> None:
                 path.chmod(stat.S_IMODE(path.stat().st_mode) & 0o555)
 
 
-def _printed(room: CleanRoom) -> Path:
-    return room.folder / "stdout"
-
-
-def _problem(ending: Ending, room: CleanRoom) -> str | None:
+def _problem(ending: Ending) -> str | None:
     """Why there is no reply; None when the grader ended well."""
     if ending.status == "ended" and ending.code == 0:
         return None
-    said = (room.folder / "stderr").read_bytes()[-4 * _SHOWN :].decode(errors="replace").strip()[-_SHOWN:]
     what = f"exit code {ending.code}" if ending.status == "ended" else ending.reason or ending.status
+    said = ending.said.strip()[-_SHOWN:]
     return f"the grader did not end well: {what}" + (f"; it said last: {said}" if said else "")
 
 
@@ -162,10 +153,9 @@ def _answer(room: CleanRoom, reader: TranscriptReader) -> str:
     written = _read_file(room.cwd / ANSWER)
     if written is not None:
         return written.decode("utf-8-sig", errors="replace")
-    message = reader.end().message
-    return (
-        message if _is_events(_printed(room)) else _printed(room).read_text(encoding="utf-8", errors="replace").strip()
-    )
+    if _is_events(room.stdout):
+        return reader.end().message
+    return room.stdout.read_text(encoding="utf-8", errors="replace").strip()
 
 
 def _read_file(path: Path) -> bytes | None:

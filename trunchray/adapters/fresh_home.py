@@ -1,0 +1,64 @@
+"""The home folder of one run: empty, but for what keeps a tool logged in."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from trunchray.adapters.tree import TreeError, copy_file, followed
+from trunchray.core.harness import Harness
+from trunchray.core.inside import inside
+
+MOST_OF_HOME = 1 << 30
+"""Bytes of all home files together."""
+_OF_MACOS = "Library"
+"""The folder in a home that only macOS has."""
+
+
+def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = MOST_OF_HOME) -> list[str]:
+    """Make the folders that variables name, and bring the home files; what of these is missing, as warnings.
+
+    A file is copied. A folder is copied as well, except on macOS, whose keychains work in their place only: there it is
+    a link, and the tool may write to what it leads to. Nobody is warned of what is in macOS alone. `most` is in bytes.
+
+    Raises:
+        OSError: they cannot be read.
+        TreeError: they are too large.
+        ValueError: a variable names a folder that is outside.
+    """
+    for folder in harness.home_folders:
+        (home / inside(folder)).mkdir(parents=True, exist_ok=True)
+    left = most
+    for path, source, target in _brought(home, harness, host_home):
+        if source.is_dir():
+            target.mkdir(parents=True, exist_ok=True)
+            continue
+        left -= source.stat().st_size
+        if left < 0:
+            raise TreeError(
+                f"home_files have more than {most >> 20:,} MiB with {path!r}; name what the tool needs of it"
+            )
+        copy_file(source, target)
+        shutil.copymode(source, target)
+    missing = [file for file in harness.home_files if not (host_home / file).exists() and not _is_elsewhere(file)]
+    return [f"home_files: {file!r} is not there on this machine" for file in missing]
+
+
+def _brought(home: Path, harness: Harness, host_home: Path) -> Iterator[tuple[str, Path, Path]]:
+    """By the path in `home_files`, each file and folder that is copied, and where it comes to stand."""
+    for file in harness.home_files:
+        source, target = host_home / file, home / file
+        if source.is_dir() and sys.platform == "darwin":
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(source)
+            continue
+        if source.exists():
+            yield file, source, target
+        if source.is_dir():
+            yield from ((file, found, target / path) for path, found in followed(source, frozenset(), strict=False))
+
+
+def _is_elsewhere(file: str) -> bool:
+    return PurePosixPath(file).parts[:1] == (_OF_MACOS,) and sys.platform != "darwin"
