@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from support.checked import a_run
 from support.ids import shown
+from support.places import unplaced_result
 from trunchray.core.check_result import CheckResult
 from trunchray.core.record import RunRecord, StepRecord
 from trunchray.evaluators.python.code_check import own_copy, run_check
@@ -31,7 +32,7 @@ PASSED = CheckResult(passed=True, value=1.0)
 
 
 async def ran(check: Any, run: RunRecord | None = None, seconds: float = LONG) -> CheckResult:
-    return await run_check(check, run or a_run("out", "out"), seconds)
+    return unplaced_result(await run_check(check, run or a_run("out", "out"), seconds))
 
 
 @pytest.fixture

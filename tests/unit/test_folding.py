@@ -44,16 +44,16 @@ def test_without_any_probabilities_there_are_none():
 
 
 def test_the_explanation_is_of_the_first_failing_attempt():
-    """Not of one that passed before it, nor of a later one."""
+    """Not of one that passed before it, nor of a later one; it says how many failed."""
     assert (
         folded(check(1, explanation="fine"), check(0, explanation="no"), check(0, explanation="never")).explanation
-        == "no"
+        == "no (failed 2 of 3 attempts)"
     )
 
 
 def test_the_first_failing_attempt_may_have_nothing_to_say():
-    """Then nothing is said."""
-    assert folded(check(0), check(0, explanation="later")).explanation is None
+    """Then only how many failed is said."""
+    assert folded(check(0), check(0, explanation="later")).explanation == "failed 2 of 2 attempts"
 
 
 def test_where_all_pass_the_first_explanation_is_kept():
@@ -81,7 +81,11 @@ def test_checks_keep_their_order():
 def test_a_check_that_an_attempt_lacks_failed_it():
     """Fail closed: what was not done was not passed."""
     found = fold([{"S": check(1)}, {}])["S"]
-    assert (found.passed, found.value, found.explanation) == (False, 0.5, "attempt 2 has no result")
+    assert (found.passed, found.value, found.explanation) == (
+        False,
+        0.5,
+        "attempt 2 has no result (failed 1 of 2 attempts)",
+    )
 
 
 def test_no_attempts_have_no_results():

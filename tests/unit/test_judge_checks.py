@@ -15,6 +15,7 @@ from pydantic import BaseModel, JsonValue
 
 from support.checked import a_run
 from support.ids import shown
+from support.places import unplaced_result
 from trunchray.core.check_result import CheckResult
 from trunchray.core.decisions import NO, YES, Decision, Fallback, FallbackReason, Question, Thresholds
 from trunchray.core.record import RunRecord, StepRecord
@@ -40,7 +41,8 @@ def scorers(**checks: Any) -> dict[str, JudgeScorer]:
 async def judged(
     judge: Any, run: RunRecord | None = None, seconds: float = LONG, **checks: Any
 ) -> dict[str, CheckResult]:
-    return await judge_checks(scorers(**checks), run or a_run(), judge, seconds)
+    found = await judge_checks(scorers(**checks), run or a_run(), judge, seconds)
+    return {name: unplaced_result(result) for name, result in found.items()}
 
 
 @dataclass

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.places import unplaced
 from trunchray.core.case import Case
 from trunchray.core.decisions import Fallback
 from trunchray.core.record import Returned, RunRecord, StepRecord
@@ -49,7 +50,7 @@ def grader(judge: Any = None, *, timeout: float = LONG, **scorers: Any) -> Pytho
 
 async def graded(checks: Any, found: Trace, judge: Any = None, **more: Any) -> tuple[Verdict, Any]:
     verdict = await grader(judge, **checks).grade(case(*checks, **more), found)
-    return verdict, verdict.details
+    return verdict, json.loads(unplaced(json.dumps(verdict.details)))
 
 
 async def test_all_checks_have_to_pass_and_their_mean_is_the_score() -> None:

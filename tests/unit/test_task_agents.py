@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from support.places import unplaced_run
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.events import EventReader
@@ -25,7 +26,7 @@ LLM = StepRecord("llm")
 
 
 async def run(task: object, value: Any = "hi") -> Returned:
-    return await as_task(task).run(value, CancelSignal())
+    return unplaced_run(await as_task(task).run(value, CancelSignal()))
 
 
 def steps_of(*events: object) -> tuple[StepRecord, ...]:

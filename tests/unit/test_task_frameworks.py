@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from support.places import unplaced_run
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.langchain import langchain
 from trunchray.agents.python.openai_agents import openai_agents
@@ -29,7 +30,7 @@ LLM = StepRecord("llm")
 
 
 async def run(task: Task, value: Any = "hi") -> Returned:
-    return await task.run(value, CancelSignal())
+    return unplaced_run(await task.run(value, CancelSignal()))
 
 
 # LangChain and LangGraph: langchain_core.messages and langgraph.pregel

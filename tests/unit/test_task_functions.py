@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.places import unplaced_run
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.task import as_task
 from trunchray.core.record import Returned
@@ -21,7 +22,7 @@ from trunchray.errors import UsageError
 
 
 async def run(task: object, value: Any = "hi") -> Returned:
-    return await as_task(task).run(value, CancelSignal())
+    return unplaced_run(await as_task(task).run(value, CancelSignal()))
 
 
 def shout(text: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from support.places import unplaced_run
 from trunchray.adapters import parts
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.cancellation import CancelSignal
@@ -41,7 +42,8 @@ def _task(perform: Perform, *, alone: bool = False) -> Task:
 
 async def trace_of(task: object, case: CaseInput = CASE, *, limit: float = 60, **agent: Any) -> Trace:
     running = PythonTaskAgent(as_task(task), timeout=limit, **agent)
-    return await running.run(case, case_id="case", attempt=1)
+    trace = await running.run(case, case_id="case", attempt=1)
+    return trace.model_copy(update={"returned": trace.returned and unplaced_run(trace.returned)})
 
 
 async def test_a_text_is_the_input_itself() -> None:

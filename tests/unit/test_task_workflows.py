@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from support.places import unplaced_run
 from trunchray.agents.python.agent import PythonTaskAgent
 from trunchray.agents.python.cancellation import CancelSignal
 from trunchray.agents.python.definition import read_definition
@@ -33,7 +34,7 @@ def call_it(step: Callable[[Any], Any], payload: Any) -> Any:
 
 
 async def run(task: Task, value: Any = "hi") -> Returned:
-    return await task.run(value, CancelSignal())
+    return unplaced_run(await task.run(value, CancelSignal()))
 
 
 def timeless(steps: tuple[StepRecord, ...]) -> list[tuple[Any, ...]]:

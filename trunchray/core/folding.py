@@ -39,11 +39,12 @@ def _folded(results: Sequence[CheckResult]) -> CheckResult:
 
 
 def _explanation(results: Sequence[CheckResult]) -> str | None:
-    """That of the first attempt that failed; where none did, the first there is."""
-    failed = next((result for result in results if not result.passed), None)
-    return (
-        failed.explanation if failed else next((result.explanation for result in results if result.explanation), None)
-    )
+    """That of the first attempt that failed, and how many did; where none did, the first there is."""
+    failed = [result.explanation for result in results if not result.passed]
+    if not failed:
+        return next((result.explanation for result in results if result.explanation), None)
+    many = f"failed {len(failed)} of {len(results)} attempts"
+    return f"{failed[0]} ({many})" if failed[0] else many
 
 
 def _probabilities(found: Sequence[Mapping[str, float]]) -> dict[str, float] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import sysconfig
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +11,9 @@ from typing import Any
 
 from ray import cloudpickle
 
-import trunchray
+from trunchray.adapters.raised_at import INSTALLED, OURS
 from trunchray.engine.program import Program
 from trunchray.errors import UsageError
-
-_INSTALLED = tuple(Path(sysconfig.get_path(name)).resolve() for name in ("stdlib", "platstdlib", "purelib", "platlib"))
-"""Where every environment with the same packages has the same modules."""
-_OURS = Path(trunchray.__file__).resolve().parent
 
 
 def packed(program: Program) -> bytes:
@@ -47,7 +42,7 @@ def _beside(names: frozenset[str]) -> list[ModuleType]:
         for module, file in files.items()
         if module.__name__ != "__main__"
         and any(file.is_relative_to(folder) for folder in folders)
-        and not any(file.is_relative_to(folder) for folder in (*_INSTALLED, _OURS))
+        and not any(file.is_relative_to(folder) for folder in (*INSTALLED, OURS))
     ]
 
 

@@ -207,7 +207,7 @@ def test_stdout_is_one_json_value_whoever_writes(here: Path):
     ("statement", "why"),
     [
         ("raise SystemExit(0)", "SystemExit: 0"),
-        ("raise ValueError('no such customer')", "ValueError: no such customer"),
+        ("raise ValueError('no such customer')", "ValueError: no such customer (evals/shout.py:3)"),
         ("return (part for part in value)", "returned a generator: a task returns one output, not a stream of parts"),
     ],
 )

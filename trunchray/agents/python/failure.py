@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trunchray.adapters.calling import said
 from trunchray.adapters.models.json_text import well_formed
+from trunchray.adapters.raised_at import raised_at
 from trunchray.core.excerpt import excerpt
 
 LONGEST = 1000
@@ -15,7 +16,7 @@ class RunFailed(Exception):
 
 
 def failure_text(error: BaseException) -> str:
-    """`<Type>: <message>`, or the message of a `RunFailed` alone; well-formed, at most 1,000 characters.
+    """`<Type>: <message> (<file>:<line>)`, or the message of a `RunFailed` alone; well-formed, its message cut.
 
     A group that holds a single exception is what it holds.
     """
@@ -27,7 +28,7 @@ def failure_text(error: BaseException) -> str:
     if isinstance(error, RunFailed):
         return cut(message)
     name = type(error).__name__
-    return cut(f"{name}: {message}" if message else name)
+    return cut(f"{name}: {message}" if message else name) + well_formed(raised_at(error))
 
 
 def cut(text: str) -> str:

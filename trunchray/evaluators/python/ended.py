@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trunchray.adapters.calling import said, within
+from trunchray.adapters.raised_at import raised_at
 from trunchray.evaluators.python.showing import clean
 
 
@@ -36,4 +37,5 @@ async def _guarded(work: Awaitable[Any]) -> Ended:
         return Ended(await work)
     except BaseException as e:
         message = said(e)
-        return Ended(complaint=clean(f"raised {type(e).__name__}{f': {message}' if message else ''}"))
+        complaint = f"raised {type(e).__name__}{f': {message}' if message else ''}"
+        return Ended(complaint=clean(complaint) + clean(raised_at(e)))
