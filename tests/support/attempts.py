@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.case import Case, CaseInput, Origin
 from trunchray.core.checks import Check, RubricLine
 from trunchray.core.digest import sha256
 from trunchray.core.trial import Step, Trace
+
+T = TypeVar("T")
 
 LINES = ("brief.md names the segment", "brief.md has between 250 and 1500 words")
 MEMO = b"Mid-market insurers lose days to triage.\n"
@@ -53,10 +57,18 @@ def attempt_case(checks: dict[str, Check] | None = None) -> Case:
     )
 
 
-def attempt_trace(folder: Path | str, *, status: str = "ok", loaded: bool | None = None) -> Trace:
+def attempt_trace(
+    folder: Path | str, *, status: str = "ok", loaded: bool | None = None, path: str | None = "skill/create-1"
+) -> Trace:
     """What its agent left."""
-    seen: dict[str, Any] = {"folder": str(folder), "status": status, "loaded": loaded}
+    seen: dict[str, Any] = {"folder": str(folder), "path": path, "status": status, "loaded": loaded}
     return Trace(output="brief.md is written.", steps=(Step("attempt", "skill", output=seen),))
+
+
+def elsewhere(work: Callable[[], T]) -> T:
+    """What comes of it in another thread, where it may run an event loop of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
 
 
 def grades(*passed: bool, **more: Any) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 
-from support.attempts import LINES, attempt_case, attempt_folder, attempt_trace, grades, said
+from support.attempts import LINES, attempt_case, attempt_folder, attempt_trace, elsewhere, grades, said
 from trunchray.adapters.store import Store
 from trunchray.core.agent import Mock, ModelAgent, ScriptedReply
 from trunchray.core.checks import Completed, NonEmpty, RubricLine, Triggered
@@ -265,12 +265,69 @@ async def test_gradings_are_never_overwritten(tmp_path: Path) -> None:
     assert recorder.asked == []
 
 
+async def test_grades_count_only_for_what_was_graded(tmp_path: Path) -> None:
+    """A grading that was brought from another attempt, or from before a file was changed, is none of this one."""
+    good, bad = attempt_folder(tmp_path / "good"), attempt_folder(tmp_path / "bad", **{"brief.md": "nothing"})
+    await AttemptGrader(Recorder(said(True, True))).grade(attempt_case(), attempt_trace(good))
+    (bad / "grading.json").write_bytes((good / "grading.json").read_bytes())
+    (good / "cwd" / "brief.md").write_text("nothing any more")
+    for folder in (good, bad):
+        recorder = Recorder(said(True, False))
+        assert (await AttemptGrader(recorder).grade(attempt_case(), attempt_trace(folder))).score == 0.5
+        assert len(recorder.asked) == 1
+
+
+async def test_two_that_grade_the_same_agree(tmp_path: Path) -> None:
+    """Where another worker was first meanwhile, its grades count: rows say what the folder says."""
+    folder = attempt_folder(tmp_path / "a")
+    quick = AttemptGrader(Recorder(said(True, False)))
+
+    def look(_: Attempt) -> None:
+        elsewhere(lambda: asyncio.run(quick.grade(attempt_case(), attempt_trace(folder))))
+
+    slow = AttemptGrader(Recorder(said(True, True), look=look))
+    assert (await slow.grade(attempt_case(), attempt_trace(folder))).score == 0.5
+    assert [path.name for path in folder.glob("grading*")] == ["grading.json"]
+
+
+@pytest.mark.parametrize("file", ["prompt.txt", "transcript.jsonl", "timing.json"])
+async def test_a_grader_that_changes_the_attempt_itself(tmp_path: Path, file: str) -> None:
+    """All that is kept of it is looked after, and not the workspace alone."""
+    folder = attempt_folder(tmp_path / "a")
+    recorder = Recorder(said(True, True), look=lambda _: (folder / file).write_text("it went well"))
+    assert "changed what it was to look at" in str(await failed(recorder, folder))
+    assert not (folder / "grading.json").exists()
+
+
+async def test_stored_answers_do_not_say_where_to_write(tmp_path: Path) -> None:
+    """Of a run that came from somebody else, or was moved, attempts are looked for in its own folder alone."""
+    elsewhere, run = attempt_folder(tmp_path / "elsewhere"), tmp_path / "run"
+    own = attempt_folder(run / "skill" / "create-1")
+    grader = AttemptGrader(Recorder(said(True, True)), str(run))
+    await grader.grade(attempt_case(), attempt_trace(elsewhere, path="skill/create-1"))
+    assert stored(own)["summary"]["passed"] == 2
+    for path in ("../elsewhere", str(elsewhere), "", None):
+        with pytest.raises(EvaluatorError, match="does not say where in the run"):
+            await grader.grade(attempt_case(), attempt_trace(elsewhere, path=path))
+    assert not list(elsewhere.glob("grading*"))
+
+
+async def test_an_attempt_at_another_case(tmp_path: Path) -> None:
+    """Its grades would be those of something that nobody has asked."""
+    folder = attempt_folder(tmp_path / "a")
+    text = (folder / "timing.json").read_text()
+    (folder / "timing.json").write_text(text.replace("create-1", "create-2"))
+    error = await failed(Recorder(said(True, True)), folder)
+    assert "holds an attempt at 'create-2', and not at 'create-1'" in str(error)
+
+
 async def test_a_later_try_may_succeed(tmp_path: Path) -> None:
     """An attempt that had no grades is graded when it is asked for again."""
     folder = attempt_folder(tmp_path / "a")
     await failed(Recorder("no"), folder)
     assert (await AttemptGrader(Recorder(said(True, True))).grade(attempt_case(), attempt_trace(folder))).passed
     assert stored(folder)["summary"]["passed"] == 2
+    assert not (folder / "grading-error.json").exists()
 
 
 async def test_runs_that_are_kept_elsewhere(tmp_path: Path) -> None:

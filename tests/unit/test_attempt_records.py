@@ -66,6 +66,15 @@ def test_what_an_attempt_leaves_in_its_workspace_is_no_record(tmp_path: Path):
     assert [one["case_id"] for one in read_records(str(tmp_path)).records] == ["a", "cwd"]
 
 
+def test_a_workspace_that_links_to_itself(tmp_path: Path):
+    """Two such links have more paths than anybody can walk; a tool may make them."""
+    timing(tmp_path, "skill/a", "skill/b/cwd/deep", "skill/b")
+    for name in "abc":
+        (tmp_path / "skill" / "b" / "cwd" / name).symlink_to(".")
+        (tmp_path / "skill" / "b" / "cwd" / "deep" / name).symlink_to("..")
+    assert [one["case_id"] for one in read_records(str(tmp_path)).records] == ["a", "b"]
+
+
 def test_records_that_name_no_case_have_that_of_their_folder(tmp_path: Path):
     """Triggers keep attempts by query; what a record says itself goes before."""
     timing(tmp_path, "queries/q000-r0", "queries/q000-r1", "queries/q012-r0", "skill/a", "skill/b/run-12")

@@ -12,7 +12,6 @@ An attempt that is under way has its case and its prompt, and what belongs to `t
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Collection, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from trunchray.core.attempt import AttemptTiming
 from trunchray.core.digest import digest
 from trunchray.core.frozen import first_problem
 from trunchray.core.rubric import Grading
+from trunchray.core.well_formed import as_file
 from trunchray.errors import StoreError
 
 CASE = "case.json"
@@ -79,7 +79,7 @@ class AttemptFolder:
             raise StoreError(f"{self.uri}/{WORKSPACE} is there without {TIMING}; move it elsewhere to run the attempt")
         asked = {PROMPT: prompt.encode(errors="replace")}
         if case is not None:
-            asked = {CASE: _json(case), **asked}
+            asked = {CASE: as_file(case), **asked}
         for name, content in asked.items():
             self._store.create(name, content)  # by whom does not matter: they are the same for all
         return AttemptWriter(self._tries, asked)
@@ -124,26 +124,28 @@ class AttemptFolder:
 
     def grading(self, grader: str, attempt: str) -> Grading | None:
         """The one that this very grader made of this very attempt; None when there is none."""
-        for name in _names(grader, attempt):
-            if (found := self._grading(name)) and (found.grader, found.attempt) == (grader, attempt):
-                return found
-        return None
+        found = (self._grading(name, grader, attempt) for name in _names(grader, attempt))
+        return next(filter(None, found), None)
 
     def keep_grading(self, made: Grading) -> Grading:
         """Store a grading; the one that counts, which is an earlier one of the same grader and attempt if there is any.
 
         It becomes `grading.json`. Where that is there already, it is put beside. No grading is ever replaced.
         """
-        # Graders that are equal may write equal files; whose is stored does not matter then.
-        kept = any(self._store.create(name, _json(made.to_json())) for name in _names(made.grader, made.attempt))
-        counts = None if kept else self.grading(made.grader, made.attempt)
+        counts, content = made, as_file(made.to_json())
+        for name in _names(made.grader, made.attempt):
+            if self._store.create(name, content):  # or somebody else has created the very same
+                break
+            if found := self._grading(name, made.grader, made.attempt):
+                counts = found
+                break
         for name in (GRADING_ERROR, _error_beside(made.grader)):
             self._store.remove(name)
-        return counts or made
+        return counts
 
     def keep_error(self, reason: str, grader: str) -> None:
         """Store why this grader gave no grades, in place of what it was the last time."""
-        content = _json({"status": "grading_error", "reason": reason})
+        content = as_file({"status": "grading_error", "reason": reason})
         if not self._store.exists(GRADING):
             self._store.write(GRADING_ERROR, content)
             if not self._store.exists(GRADING):
@@ -151,11 +153,12 @@ class AttemptFolder:
             self._store.remove(GRADING_ERROR)  # somebody else gave some meanwhile, and has not seen this
         self._store.write(_error_beside(grader), content)
 
-    def _grading(self, name: str) -> Grading | None:
+    def _grading(self, name: str, grader: str, attempt: str) -> Grading | None:
         try:
-            return Grading.model_validate_json(self._store.read(name))
+            found = Grading.model_validate_json(self._store.read(name))
         except (FileNotFoundError, ValidationError):  # somebody else's has other keys, or another form
             return None
+        return found if (found.grader, found.attempt) == (grader, attempt) else None
 
     def _fetch(self, target: Path) -> None:
         paths = [path for path in self._store.find() if path in _LOOKED_AT or _in_workspace(path)]
@@ -196,7 +199,7 @@ class AttemptWriter:
 
     def finish(self, timing: AttemptTiming) -> bool:
         """Make it complete, with what was kept, whether it counts: not if somebody else's was complete before."""
-        return self._tries.complete(self._store, _json(timing.model_dump(mode="json")).decode())
+        return self._tries.complete(self._store, as_file(timing.model_dump(mode="json")).decode())
 
     def _upload(self, sources: dict[str, Path], found: Survey) -> None:
         for path in [path for path in sources if not _can_be_named(path)]:
@@ -249,7 +252,3 @@ def _pieces(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         while piece := file.read(_CHUNK):
             yield piece
-
-
-def _json(value: JsonValue) -> bytes:
-    return f"{json.dumps(value, ensure_ascii=False, indent=2)}\n".encode(errors="replace")
