@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,14 @@ from trunchray.core.attempt import AttemptTiming
 from trunchray.core.check_result import CheckResult
 from trunchray.core.staging import StagedCase, Staging
 from trunchray.core.trial import Failure, Result, Verdict
-from trunchray.errors import StoreError
-from trunchray.frontends.skill.harness_file import FoundHarness
 from trunchray.frontends.skill.run_folder import ENGINE
 from trunchray.frontends.skill.session import Ran
 from trunchray.frontends.skill.summary import EXECUTION, TAIL, ExecutionSummary, summarise
 
 NAMES = ("z-first", "a-second")
 """As authored, in the order of the case file; their compiled ids are c0 and c1."""
-FOUND = FoundHarness(harness=None, source="h.json")
+UNGRADED = Failure(boundary="evaluator", type="grading_error", message="no grades: it slept", retryable=True)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Attempts:
@@ -42,13 +42,18 @@ class Attempts:
         (folder / "timing.json").write_text(made.model_dump_json())
         (folder / "stderr.txt").write_text(said)
 
-    def rows(self, *configs: str, grades: dict[tuple[str, str], list[bool]] | None = None, failed: str = "") -> None:
-        """The engine's rows; `grades` by config and compiled case, and the one that could not be graded."""
+    def rows(
+        self,
+        *configs: str,
+        grades: dict[tuple[str, str], list[bool]] | None = None,
+        failed: str = "",
+        why: Failure = UNGRADED,
+    ) -> None:
+        """The engine's rows; `grades` by config and compiled case, and the one that `failed`, and why."""
         release = make_release(self.folder / "releases", len(NAMES))
 
         def change(result: Result) -> Result:
             if result.trial.case_id == failed:
-                why = Failure(boundary="evaluator", type="grading_error", message="no grades: it slept", retryable=True)
                 return result.model_copy(update={"failure": why})
             lines = (grades or {}).get((result.trial.agent, result.trial.case_id), [])
             return graded(result, lines) if lines else result
@@ -58,7 +63,7 @@ class Attempts:
         make_run(self.folder / ENGINE, release, outcomes, run_id="run", change=change)
 
     def summary(self, *configs: str) -> ExecutionSummary:
-        return summarise(self.ran, ["c0", "c1"], configs, "baseline", FOUND)
+        return summarise(self.ran, ["c0", "c1"], configs, "baseline", harness="h.json", now=NOW)
 
 
 def graded(result: Result, lines: list[bool]) -> Result:
@@ -162,15 +167,31 @@ def test_the_summary_is_stored_as_it_is_told(tmp_path: Path):
     assert text.startswith('{\n  "run_id": "run",\n')
 
 
-def test_an_attempt_that_is_missing_or_damaged_is_no_summary(tmp_path: Path):
-    """The message says which, and what to do."""
+def test_an_attempt_that_could_not_be_kept_is_an_exception(tmp_path: Path):
+    """With the reason that its row gives; all others are told as they are, and the run has not ended."""
     attempts = Attempts(tmp_path / "run")
     attempts.add("skill", 0)
+    why = Failure(boundary="harness", type="exception", message="skill/a-second: the disk is full", retryable=True)
+    attempts.rows("skill", failed="c1", why=why)
+    found = attempts.summary("skill")
+    first, second = found.results
+    assert (first.status, second.status, second.grading_error) == ("ok", "exception", None)
+    assert (second.case_id, second.case_dir, second.error_tail) == ("a-second", "skill/a-second", why.message)
+    assert (found.total, found.executed, found.failures, found.not_kept, found.exit_code) == (2, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize("content", ["{", "of another case"])
+def test_a_damaged_attempt_is_an_exception(tmp_path: Path, content: str):
+    """Whatever its file says: the result is that of the attempt whose folder it is in."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0)
+    attempts.add("skill", 1, case_id="no-such-case")
+    if content == "{":
+        (tmp_path / "run" / "skill" / "a-second" / "timing.json").write_text(content)
     attempts.rows("skill")
-    with pytest.raises(StoreError, match=r"skill/a-second/timing\.json"):
-        attempts.summary("skill")
-    attempts.add("skill", 1)
-    (tmp_path / "run" / "skill" / "a-second" / "timing.json").write_text("{")
-    with pytest.raises(StoreError, match=r"skill/a-second/timing\.json is damaged; move the run folder elsewhere"):
-        attempts.summary("skill")
-    assert not (tmp_path / "run" / EXECUTION).exists()
+    found = attempts.summary("skill")
+    _, second = found.results
+    assert (second.case_id, second.status, found.not_kept) == ("a-second", "exception", 0)
+    assert second.error_tail.startswith("skill/a-second/timing.json is damaged")
+    assert "move the run folder elsewhere" in second.error_tail
+    assert json.loads((tmp_path / "run" / EXECUTION).read_text()) == found.model_dump(mode="json")

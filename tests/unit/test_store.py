@@ -31,6 +31,17 @@ def test_what_is_written_is_read_back(store: Store):
     assert store.read_many(["a/b.json", "a/c/d.json"]) == {"a/b.json": b"2", "a/c/d.json": b"3"}
 
 
+def test_what_is_there_is_read_and_the_end_of_it(store: Store):
+    """What is missing is left out, and of each object no more than the last bytes are read when that is asked for."""
+    store.write("a/long", b"0123456789")
+    store.write("a/short", b"12")
+    store.write("a/empty", b"")
+    wanted = ["a/long", "a/short", "a/empty", "a/nope", "a/long/nope"]
+    assert store.read_there(wanted) == {"a/long": b"0123456789", "a/short": b"12", "a/empty": b""}
+    assert store.read_there(wanted, last=4) == {"a/long": b"6789", "a/short": b"12", "a/empty": b""}
+    assert store.read_there([], last=4) == {}
+
+
 def test_what_is_missing(store: Store):
     """A missing object is a FileNotFoundError, a missing folder is empty."""
     with pytest.raises(FileNotFoundError):

@@ -280,8 +280,9 @@ def counted(table: Rows) -> Iterator[CountedRow]:
 
 def records(table: Rows) -> Iterator[dict[str, Any]]:
     """The rows as plain values by column; `details`, `tool_calls`, `steps` and `versions` as what their JSON says."""
+    decoded = [name for name in _AS_JSON if name in table.column_names]
     for record in table.to_pylist():
-        for name in _AS_JSON:
+        for name in decoded:
             record[name] = None if record[name] is None else from_json(record[name])
         yield record
 

@@ -208,22 +208,33 @@ class Store:
         Raises:
             StoreError: also when one of them is missing.
         """
+        return {path: self._there(path, got) for path, got in self._many(paths).items()}
+
+    def read_there(self, paths: Iterable[str], last: int | None = None) -> dict[str, bytes]:
+        """As `read_many`, of those that are there; only the `last` bytes of each, where that is given."""
+        return {path: got for path, got in self._many(paths, last).items() if isinstance(got, bytes)}
+
+    def _many(self, paths: Iterable[str], last: int | None = None) -> dict[str, bytes | BaseException]:
+        """The objects, or why they are missing."""
         wanted = {self._full(path): path for path in paths}
         found: dict[str, bytes | BaseException] = {}
 
         def fetch() -> None:
             """Those that are not there yet: among thousands one always fails."""
             left = [full for full in wanted if not isinstance(found.get(full), bytes)]
+            start = None if last is None else [-last] * len(left)
             # Not `cat`, which takes a path with brackets for a pattern.
-            contents = self._fs.cat_ranges(left, None, None, on_error="return", **self._whole)
+            contents = self._fs.cat_ranges(left, start, None, on_error="return", **self._whole)
             found.update(zip(left, contents, strict=True))
-            for got in found.values():
-                if isinstance(got, BaseException) and not isinstance(got, FileNotFoundError | NotADirectoryError):
+            for full, got in found.items():
+                if last is not None and store_failure.is_out_of_range(got):
+                    found[full] = b""  # an empty object has no last bytes
+                elif isinstance(got, BaseException) and not isinstance(got, FileNotFoundError | NotADirectoryError):
                     raise got
 
         if wanted:
             self._try("" if len(wanted) > 1 else next(iter(wanted.values())), fetch)
-        return {path: self._there(path, found[full]) for full, path in wanted.items()}
+        return {path: found[full] for full, path in wanted.items()}
 
     def _there(self, path: str, found: bytes | BaseException) -> bytes:
         if isinstance(found, bytes):

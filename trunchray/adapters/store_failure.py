@@ -85,6 +85,11 @@ def may_pass(error: BaseException) -> bool:
     return not status.startswith("4") and found not in _UNCONDITIONAL and _BY_NAME.get(type(error).__name__) != _NONE
 
 
+def is_out_of_range(error: object) -> bool:
+    """Whether bytes were asked for that the object has not."""
+    return isinstance(error, Exception) and code(error) in {"InvalidRange", "416"}
+
+
 def is_taken(error: BaseException) -> bool:
     """Whether the store refused to create an object because there is one."""
     return isinstance(error, FileExistsError) or code(error) in _TAKEN

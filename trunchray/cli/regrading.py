@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from trunchray.cli.driving import command_given, nothing_begun, stop_on_signal, tell, ungraded
+from trunchray.cli.graders import Grader, GraderHarness, grader_of
 from trunchray.cli.options import (
     Address,
     AllowUnpriced,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from pydantic import JsonValue
 
+    from trunchray.core.grader_spec import GraderSpec
     from trunchray.core.report import Report
     from trunchray.engine.launch import Launch
     from trunchray.engine.progress import Snapshot
@@ -85,6 +87,7 @@ def retry(
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
         how = _how(observer, pool, address, require, takeover=takeover)
         report = job(replace(how, spending=spending, stop=stop))
+    _sum_up(run)
     tell(output, report, run)
     _tell_ungraded(output, job, report, run, model)
     if left := job.left():
@@ -123,32 +126,41 @@ def regrade(
         str | None, typer.Option("--name", metavar="NAME", help="The regrade's name; one for each release by default.")
     ] = None,
     model: OfModels = None,
+    grader: Grader = None,
+    grader_harness: GraderHarness = None,
     pool: Pool = None,
     address: Address = None,
     require: Require = "none",
     takeover: Takeover = False,
     json: Json = False,
 ) -> None:
-    """Grade a run's stored answers anew, asking no model.
+    """Grade a run's stored answers anew, asking no model under test.
 
     Says which verdicts changed. The rows go to RUN/regrades/NAME, which is a run like others: compare, gate, export and
     report take it. Only cases that ask the same in both releases are graded. Given again, the command goes on where it
     stopped.
+
+    Attempts of a skill eval are graded by the grader of their run, or by the one that is named here, also when nobody
+    has graded them so far.
 
     Exit codes: 0 all is graded; 3 stopped, or the evaluator failed on some.
 
     Example: trunchray regrade runs/quickstart --release benchmarks/arithmetic
 
     Example: trunchray regrade runs/quickstart --only errors
+
+    Example: trunchray regrade ~/bmad-evals/20261130-090507-brief-quality --grader openai/gpt-4o-mini
     """
     output = Output(as_json=json)
+    _refuse_together(release, only, grader or grader_harness)
     if only and (release or name):
         raise UsageError(
             f"--only errors grades within the run, by its release; leave out {'--release' if release else '--name'} "
             "(without --only errors all answers are graded anew, which asks no model either)"
         )
     with nothing_begun():
-        job = None if only else _prepared(output, run, release, name, model or [])
+        grading = grader_of(grader, grader_harness)
+        job = None if only else _prepared(output, run, release, name, model or [], grading)
     how = partial(_how, pool=pool, address=address, require=require, takeover=takeover)
     done = _graded(output, job, run, model or [], how)
     if done is None:
@@ -157,11 +169,22 @@ def regrade(
         output.note("nothing to grade again: no row that counts is an error of an evaluator or its sandbox")
         tell(output, report_again(run, output.warn), run)
         return
+    _sum_up(run, done.uri if job else None)
     _show_regraded(output, done, job)
     _judge(output, done, job)
 
 
-def _prepared(output: Output, run: str, release: str | None, name: str | None, models: list[str]) -> Regrade:
+def _refuse_together(release: str | None, only: str | None, grader: str | None) -> None:
+    if grader and (release or only):
+        raise UsageError(
+            f"{'--release' if release else '--only errors'} and a grader: a skill's rubrics are part of its run, and "
+            "what its own grader failed on only that one grades again; leave one of them out"
+        )
+
+
+def _prepared(
+    output: Output, run: str, release: str | None, name: str | None, models: list[str], grading: GraderSpec | None
+) -> Regrade:
     """What is to be graded, once it is said what is not."""
     from trunchray.adapters.runs import RunFolder
     from trunchray.adapters.store import Store
@@ -175,8 +198,12 @@ def _prepared(output: Output, run: str, release: str | None, name: str | None, m
     stored_spec(folder)  # nothing is compiled for a run that is not there
     if release and not is_git_address(release) and Store(release).exists("run.json"):
         raise UsageError(f"--release {release!r} is a run; give a release or a repository")
-    grader = release_for(release, regrades_of(folder.uri), "neither") if release else None
-    job = prepare_regrade(run, grader, name=name, models=models)
+    wanted = release_for(release, regrades_of(folder.uri), "neither") if release else None
+    if grading:
+        from trunchray.frontends.skill.graded_release import graded_release
+
+        wanted = graded_release(run)
+    job = prepare_regrade(run, wanted, name=name, models=models, grading=grading)
     for line in left_out_lines(job.left_out):
         output.note(line)
     if job.lacking:
@@ -196,6 +223,15 @@ def _graded(
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
         launch = replace(how(observer), stop=stop)
         return job(launch) if job else regrade_errors(run, models, launch)
+
+
+def _sum_up(run: str, regrade: str | None = None) -> None:
+    """Bring the summary of a skill eval up to date with its rows, or with those of a regrade; other runs have none."""
+    from datetime import datetime
+
+    from trunchray.frontends.skill.summary import summarise_again
+
+    summarise_again(run, datetime.now().astimezone(), regrade)
 
 
 def _how(

@@ -191,7 +191,7 @@ def _how(output: Output, place: str, pool: Pool, address: str | None, *, takeove
         yield How(
             out=Store(place),
             observer=observer,
-            now=datetime.now(),  # people know their runs by the time of their own clock
+            now=datetime.now,  # people know their runs by the time of their own clock
             pool=pool or "auto",
             address=address,
             takeover=takeover,

@@ -127,7 +127,7 @@ def extend(stored: RunSpec, wanted: RunSpec, *, at: str = "RUN") -> RunSpec:
     named = {agent.name: agent for agent in stored.agents} | {agent.name: agent for agent in wanted.agents}
     _refuse_renamed(stored, wanted)
     agents, attempts = tuple(named.values()), max(stored.attempts, wanted.attempts)
-    places = {"release": wanted.release, "regrades": wanted.regrades}
+    places = {"release": wanted.release, "regrades": wanted.regrades, "grading": wanted.grading}
     return RunSpec.model_validate(stored.model_dump() | {"agents": agents, "attempts": attempts} | places)
 
 
@@ -151,6 +151,8 @@ def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
     ]
     if (stored.regrades is None) != (wanted.regrades is None):
         out.append(f"answers were {_source(stored)} and are now {_source(wanted)}")
+    was, now = (spec.grading.asked if spec.grading else None for spec in (stored, wanted))
+    out += _changes(was, now, "grader")
     old, new = stored.selection.model_dump(), wanted.selection.model_dump()
     out += [
         f"select.{name} was {_shown(old[name])} and is now {_shown(new[name])}"

@@ -19,6 +19,7 @@ from trunchray.agents.admitted import Admitted
 from trunchray.agents.base import Agent, build_agent
 from trunchray.agents.toolbox import Tool, Toolbox
 from trunchray.core.agent import AgentSpec, HarnessAgent, ModelAgent, PythonAgent
+from trunchray.core.grader_spec import HarnessGrader
 from trunchray.core.run import RunSpec
 from trunchray.core.telemetry import Telemetry
 from trunchray.engine.admission import AgentAdmission
@@ -56,8 +57,8 @@ class Cast:
         self._toolbox = Toolbox(_tools(release), telemetry=telemetry)
         self._cache = ReplyCache.at(cache) if cache else None
         self._sandbox = EvaluatorSandbox(slots=slots)
-        self._attempts = _attempt_grader(spec, folder.uri)
-        self.grader: AnyGrader = self._attempts or self._grader(release)
+        self._attempts, self._grading = _attempt_grader(spec, folder.uri), spec.grading
+        self._grader: AnyGrader = self._attempts or self._checks(release)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -78,19 +79,22 @@ class Cast:
             case HarnessAgent():
                 return Admitted(self._harness(spec), admission)
 
-    def check(self, spec: AgentSpec) -> None:
-        """Find out before the first trial whether an agent can be asked from here.
+    def grader(self, admission: AgentAdmission) -> AnyGrader:
+        """Who grades what an agent did; `admission` bounds the coding tools at work, those that grade included."""
+        if self._attempts and isinstance(self._grading, HarnessGrader):
+            return self._attempts.admitted(admission)
+        return self._grader
+
+    def check(self, spec: AgentSpec, *, asks: bool) -> None:
+        """Find out before the first trial whether an agent can be asked from here, if one `asks`, and who grades it.
 
         Raises:
             UsageError: a key is missing, say.
         """
-        match spec:
-            case ModelAgent(mock=None):
-                build_client(spec, environ=os.environ)
-            case HarnessAgent() if self._attempts:
-                self._attempts.check()
-            case _:
-                pass
+        if self._attempts:
+            self._attempts.check()
+        elif asks and isinstance(spec, ModelAgent) and spec.mock is None:
+            build_client(spec, environ=os.environ)
 
     async def close(self) -> None:
         """Give back what they hold, but for the agents."""
@@ -102,7 +106,7 @@ class Cast:
             self._cache.close()
         await self._sandbox.close()
 
-    def _grader(self, release: StoredRelease) -> AnyGrader:
+    def _checks(self, release: StoredRelease) -> AnyGrader:
         if program := self._program:
             from trunchray.evaluators.python.grader import PythonGrader  # noqa: PLC0415 - as said above
 

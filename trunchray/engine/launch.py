@@ -21,6 +21,7 @@ from trunchray.adapters.telemetry.connect import connect, refuse_untraceable
 from trunchray.core.agent import AgentSpec, ModelAgent, PythonAgent
 from trunchray.core.budget import Purse
 from trunchray.core.estimate import ModelEstimate
+from trunchray.core.grader_spec import GraderSpec, ModelGrader
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
 from trunchray.core.run import Aim, RunSpec, extend
@@ -98,8 +99,8 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     refuse_untraceable(how.observe)
     folder = RunFolder(how.at or f"{how.out}/{spec.run_id}")
     extended = _extended(folder, spec)  # so is another question
-    if how.address is None and _asks(spec, how):
-        _check_models(_unfinished(spec.agents, make_plan(extended, index), folder), inputs)
+    if how.address is None and (spec.grading or _asks(spec, how)):
+        _check(_unfinished(spec.agents, make_plan(extended, index), folder), spec, inputs, how)
     lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
     telemetry: Telemetry = SILENCE
     if not folder.store.conditional:
@@ -216,8 +217,29 @@ def _unfinished(agents: Sequence[AgentSpec], plan: Plan, folder: RunFolder) -> l
     return [agent for agent in agents if agent.name in owing]
 
 
+def check_grader(spec: GraderSpec) -> None:
+    """Find out that a key or a command is missing, or that nobody listens.
+
+    Raises:
+        UsageError: so it is.
+    """
+    from trunchray.evaluators.attempts.build import build_grader  # noqa: PLC0415 - few runs have one
+
+    build_grader(spec).check()
+    if isinstance(spec, ModelGrader):
+        check_reachable(spec.model)
+
+
+def _check(agents: Sequence[AgentSpec], spec: RunSpec, inputs: Mapping[str, bytes], how: Launch) -> None:
+    """Find out before the first trial that one of those who are asked for it cannot be asked."""
+    if spec.grading and agents:
+        check_grader(spec.grading)
+    if _asks(spec, how):
+        _check_models(agents, inputs)
+
+
 def _check_models(agents: Iterable[AgentSpec], inputs: Mapping[str, bytes]) -> None:
-    """Find out before the first trial that a key is missing or that nobody listens."""
+    """Find out that a key is missing or that nobody listens."""
     for agent in agents:
         if not isinstance(agent, ModelAgent):
             continue
@@ -266,11 +288,12 @@ def _pool(
 def _is_local(plan: Plan, how: Launch) -> bool:
     if how.pool != "auto":
         return how.pool == "local"
-    return not how.address and (plan.trials <= RAY_FROM or how.program is not None or not _asks(plan.spec, how))
+    asks = _asks(plan.spec, how) or plan.spec.grading is not None  # whoever is asked to grade takes his time as well
+    return not how.address and (plan.trials <= RAY_FROM or how.program is not None or not asks)
 
 
 def _asks(spec: RunSpec, how: Launch) -> bool:
-    """Whether models are asked; else only stored answers are graded, which takes no time on Ray's scale."""
+    """Whether models are asked; else only stored answers are graded, which code does in no time on Ray's scale."""
     return how.aim != "regrade" and spec.regrades is None
 
 

@@ -15,8 +15,10 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.core.agent import AgentSpec, Pacing
 from trunchray.core.content import same_questions
 from trunchray.core.contrast import CaseList
+from trunchray.core.digest import digest
 from trunchray.core.flips import FlipReport, Graded
 from trunchray.core.frozen import Frozen, first_problem
+from trunchray.core.grader_spec import GraderSpec
 from trunchray.core.plan import Plan, select
 from trunchray.core.report import Report
 from trunchray.core.run import Regrades, RunSpec, Selection
@@ -119,9 +121,16 @@ def regrades_of(run_uri: str) -> str:
 
 
 def prepare_regrade(
-    run_uri: str, release: StoredRelease | None, *, name: str | None = None, models: Sequence[str] = ()
+    run_uri: str,
+    release: StoredRelease | None,
+    *,
+    name: str | None = None,
+    models: Sequence[str] = (),
+    grading: GraderSpec | None = None,
 ) -> Regrade:
     """What is to be done to grade the answers of these models, or of all, by a release, or by the run's own.
+
+    Attempts of coding tools are graded by whoever graded them in the run, unless `grading` names somebody else.
 
     Raises:
         UsageError: there is no run, it has no such model, the name is none, or no case is asked as it was.
@@ -135,23 +144,30 @@ def prepare_regrade(
     selection, left_out = spec.selection, LeftOut()
     if after.release.digest != spec.release_digest:
         selection, left_out = _common(plan, before, after)
-    digest = after.release.digest
+    grader = grading or spec.grading
     try:
         wanted = RunSpec(
-            run_id=name or f"regrade-{digest[:12]}",
+            run_id=name or _name(after, grading),
             title=after.release.title,
             release=after.uri,
-            release_digest=digest,
-            agents=_unpaced(agents, spec.shard_size),
+            release_digest=after.release.digest,
+            agents=agents if grader else _unpaced(agents, spec.shard_size),
             attempts=spec.attempts,
             selection=selection,
             seed=spec.seed,
             shard_size=spec.shard_size,
             regrades=Regrades(run=source.uri),
+            grading=grader,
         )
     except ValidationError as e:
         raise UsageError(f"--name {name!r}: {first_problem(e)}") from e
     return Regrade(source, plan, wanted, after, left_out)
+
+
+def _name(release: StoredRelease, grading: GraderSpec | None) -> str:
+    """One for each release, and for each grader that is named."""
+    graded = release.release.digest
+    return f"regrade-{(digest([graded, grading.asked]) if grading else graded)[:12]}"
 
 
 def regrade_errors(run_uri: str, models: Sequence[str], how: Launch) -> Regraded | None:

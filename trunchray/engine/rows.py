@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -44,10 +44,12 @@ class StoredRows:
                 self.damaged[shard.id] = bad
             yield rows
 
-    def records(self, agents: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
-        """The same, row by row, as plain values."""
+    def records(
+        self, agents: Collection[str] | None = None, columns: Sequence[str] | None = None
+    ) -> Iterator[dict[str, Any]]:
+        """The same, row by row, as plain values: of all columns, or of some."""
         for table in self.tables(agents):
-            yield from parts.records(table)
+            yield from parts.records(table.select(columns) if columns else table)
 
     def span(self, agent: str) -> tuple[datetime | None, datetime | None]:
         """When the first counted trial of an agent began and the last one ended; None when there is none."""

@@ -244,14 +244,14 @@ class Worker:
         }
 
     def check(self, agents: Collection[str]) -> None:
-        """Find out before the first trial whether these agents can be asked from here.
+        """Find out before the first trial whether these agents can be asked from here, and who grades them.
 
         Raises:
             UsageError: a key is missing, say.
         """
         for spec in self._plan.spec.agents:
-            if self._asks and spec.name in agents:
-                self._cast.check(spec)
+            if spec.name in agents:
+                self._cast.check(spec, asks=self._asks)
 
     def renumber(self, index: int, count: int) -> None:
         """It is now the `index`-th (from 0) of `count` workers."""
@@ -358,9 +358,10 @@ class Worker:
         if spec.name not in self._desks:
             admission = self._admissions.of(spec)
             agent = self._cast.agent(spec, admission) if self._asks else Unasked()
+            grader = self._cast.grader(admission)
             self._desks[spec.name] = _Desk(
                 agent,
-                TrialRunner(agent, spec.digest, self._cast.grader, self._place.name, telemetry=self._telemetry),
+                TrialRunner(agent, spec.digest, grader, self._place.name, telemetry=self._telemetry),
                 admission,
                 spec.pacing.max_in_flight,
                 ResizableSemaphore(self._place.part_of(spec.pacing.max_in_flight)),

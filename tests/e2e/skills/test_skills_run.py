@@ -289,13 +289,14 @@ if not pathlib.Path("{marker}").exists():
 
 
 def test_an_attempt_that_could_not_be_kept_is_run_again(project: SkillProject, trunchray: CommandLine, here: Path):
-    """Its place failed: nothing is recorded of it, the exit code is 3, and the same command runs it, and only it."""
+    """Its place failed: it is an exception in the summary, exit code 1; the same command runs it, and only it."""
     code = IN_THE_WAY.format(marker=here / "moved", out=project.out)
     project.use({"command": [sys.executable, "-c", code, "{prompt}"]})
     command = ("skills", "run", *project.options("--pool", "local"))
     first = trunchray(*command)
-    assert first.code == 3
-    assert "what could not be kept is run again by the same command" in first.err
+    kept, lost = sorted(first.json["results"], key=lambda result: result["status"], reverse=True)
+    assert (first.code, first.json["not_kept"], kept["status"], lost["status"]) == (1, 1, "ok", "exception")
+    assert lost["error_tail"].startswith("skill/first: ")
     run = Path(project.run().uri)
     (run / "skill" / "first").unlink()
     before = complete(project.run())
@@ -407,6 +408,8 @@ def test_other_commands_take_the_run_folder(anywhere: SkillProject, trunchray: C
     assert (compared.code, "skill against bare" in compared.out) == (0, True)
     gate = trunchray("gate", run, "--allow", "overall=min_pass_rate:0.99", "--json")
     assert gate.code in (1, 3)
+    missed = trunchray("gate", run, "--allow", "each=0")
+    assert (missed.code, "\n      second\n" in missed.out) == (1, True)
     assert len(rows(anywhere, trunchray)) == 12
     assert trunchray("skills", "aggregate", "--runs", f"{run}/skill").json["runs"] == 6
     assert "no case 'c9'" in trunchray("view", run, "--case", "c9").err

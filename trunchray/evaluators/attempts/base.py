@@ -27,7 +27,7 @@ class Attempt:
 
 
 class Reply(NamedTuple):
-    """What a grader said, and what is known of how it came to that, for who wonders why it cannot be used."""
+    """What a grader said, and a note that may explain why it cannot be used: how its answer ended."""
 
     text: str
     note: str = ""

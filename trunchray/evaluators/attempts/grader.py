@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
+from trunchray.adapters.models.retry import Admission
 from trunchray.core.case import Case
 from trunchray.core.check_result import CheckResult
 from trunchray.core.checks import Check, Completed, RubricLine, Triggered
@@ -17,6 +18,7 @@ from trunchray.core.excerpt import excerpt
 from trunchray.core.inside import inside
 from trunchray.core.trial import Trace, Verdict
 from trunchray.errors import EvaluatorError
+from trunchray.evaluators.attempts.admitted import AdmittedBackend
 from trunchray.evaluators.attempts.base import GRADING_ERROR, GraderBackend
 from trunchray.evaluators.attempts.grading import Asked, grading
 
@@ -67,6 +69,10 @@ class AttemptGrader:
         checks: dict[str, JsonValue] = {name: check.model_dump(mode="json") for name, check in case.checks.items()}
         grader = self._backend.identity if self._backend and _rubric(case) else None
         return digest({"checks": checks, "grader": grader})
+
+    def admitted(self, admission: Admission) -> AttemptGrader:
+        """The same grader, each reply of which waits until `admission` lets it in."""
+        return AttemptGrader(self._backend and AdmittedBackend(self._backend, admission), self._run)
 
     def check(self) -> None:
         """Find out before the first attempt whether the grader can be asked from here.

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from trunchray.adapters.tree import TreeError, pack
 from trunchray.core.agent import SkillTree
 from trunchray.core.case import Case, CaseInput, Origin
-from trunchray.core.checks import Check, Completed, RubricLine
+from trunchray.core.checks import Completed
 from trunchray.core.digest import sha256
 from trunchray.core.grader_spec import GraderSpec
 from trunchray.core.harness import SKILL_DIR
@@ -27,6 +27,7 @@ from trunchray.frontends.case_release import case_id
 from trunchray.frontends.skill.case_file import SkillCase, check_rubrics, read_cases
 from trunchray.frontends.skill.discovery import hidden_from_tools, locate
 from trunchray.frontends.skill.fixtures import Fixtures, read_fixtures, roots_of
+from trunchray.frontends.skill.graded_release import rubric_checks
 from trunchray.frontends.skill.harness_file import FoundHarness, find_harness
 from trunchray.frontends.skill.labels import run_label
 from trunchray.frontends.skill.project import project_of
@@ -116,7 +117,8 @@ def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
     announce(how.observer, None if options.cases else asked.file, None if options.harness else asked.found)
     ran = carry_out(asked.question, how, asked.about)
     cases = [case.id for case in asked.question.cases]
-    return ran, summarise(ran, cases, CONFIGS[options.mode], options.mode, asked.found)
+    configs, harness = CONFIGS[options.mode], asked.found.source
+    return ran, summarise(ran, cases, configs, options.mode, harness=harness, now=how.now())
 
 
 def prepare(options: Options) -> Prepared:
@@ -207,7 +209,7 @@ def _question(options: Options, read: _Read) -> Question:
 
 
 def _case(case: SkillCase, number: int, options: Options, read: _Read) -> Case:
-    lines: dict[str, Check] = {f"rubric-{place}": RubricLine(text=line) for place, line in enumerate(case.rubric, 1)}
+    lines = rubric_checks(case.rubric)
     graded = options.grading is not None and lines
     files: list[JsonValue] = [each.model_dump(mode="json") for each in read.fixtures.of_case[case.id]]
     return Case(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from threading import Event
@@ -14,21 +14,20 @@ from typing import Literal
 from pydantic import JsonValue
 
 from trunchray.adapters.location import is_uri
-from trunchray.adapters.models.reachable import check_reachable
 from trunchray.adapters.store import Store
 from trunchray.core.agent import HarnessAgent, Pacing, Quota, SkillTree, TriggerSkill
 from trunchray.core.case import Case
 from trunchray.core.digest import canonical, digest, sha256
 from trunchray.core.excerpt import excerpt
-from trunchray.core.grader_spec import GraderSpec, ModelGrader
+from trunchray.core.grader_spec import GraderSpec
 from trunchray.core.harness import Harness
 from trunchray.core.release import slug
 from trunchray.core.run import SHARD_SIZE, RunSpec
 from trunchray.core.staging import ENGINE, StagedCase, Staging
-from trunchray.engine.launch import Launch, launch
+from trunchray.core.timestamp import timestamp
+from trunchray.engine.launch import Launch, check_grader, launch
 from trunchray.engine.run import Observer
 from trunchray.errors import Interrupted, UsageError
-from trunchray.evaluators.attempts.build import build_grader
 from trunchray.frontends.case_release import store_cases
 from trunchray.frontends.skill.harness_file import FoundHarness
 from trunchray.frontends.skill.run_folder import QUESTION, begin, unfinished
@@ -108,7 +107,7 @@ class How:
     out: Store
     """The folder of run folders."""
     observer: Observer
-    now: datetime
+    now: Callable[[], datetime]
     pool: Literal["auto", "local", "ray"] = "auto"
     address: str | None = None
     takeover: bool = False
@@ -175,24 +174,17 @@ def carry_out(question: Question, how: How, about: Mapping[str, JsonValue]) -> R
         Interrupted: not all attempts have ended; the same command continues.
     """
     if question.grading and how.address is None:
-        _check_grader(question.grading)
+        check_grader(question.grading)
     folder = unfinished(how.out, question.label, question.digest, question.ending)
     if folder:
         how.observer.note(f"going on with {folder.uri}")
     else:
-        started = how.now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        known: dict[str, JsonValue] = {QUESTION: question.digest, "started_at": started}
-        folder = begin(how.out, question.label, how.now, lambda name: {"run_id": name, **about, **known})
+        now = how.now()
+        known: dict[str, JsonValue] = {QUESTION: question.digest, "started_at": timestamp(now)}
+        folder = begin(how.out, question.label, now, lambda name: {"run_id": name, **about, **known})
     staging = Staging(root=folder.uri, layout=question.layout, runs=question.attempts, cases=dict(question.staged))
     _launch(question, how, Ran(folder, staging))
     return Ran(folder, staging)
-
-
-def _check_grader(spec: GraderSpec) -> None:
-    """Find out before there is a run that a key or a command is missing, or that nobody listens."""
-    build_grader(spec).check()
-    if isinstance(spec, ModelGrader):
-        check_reachable(spec.model)
 
 
 def _launch(question: Question, how: How, ran: Ran) -> None:

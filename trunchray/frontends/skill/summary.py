@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
+from trunchray.adapters.attempt_folder import STDERR, TIMING
+from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.store import Store
+from trunchray.core.agent import HarnessAgent
 from trunchray.core.attempt import FAILURES, AttemptTiming
 from trunchray.core.frozen import Frozen
-from trunchray.engine.rows import open_rows
-from trunchray.errors import StoreError
-from trunchray.frontends.skill.harness_file import FoundHarness
-from trunchray.frontends.skill.run_folder import as_file
+from trunchray.core.rubric import Summary
+from trunchray.core.staging import Staging, run_around
+from trunchray.core.timestamp import timestamp
+from trunchray.core.well_formed import as_file
+from trunchray.engine.stored import stored_release, stored_spec
+from trunchray.frontends.skill.graded_rows import GradedRow, Key, read_rows
 from trunchray.frontends.skill.session import Ran
 
 EXECUTION = "execution-summary.json"
 TAIL = 2000
 """Characters of the end of an error stream that are told."""
-
-
-class Grades(Frozen):
-    """How many lines of a rubric were found met."""
-
-    passed: int
-    failed: int
-    total: int
-    pass_rate: float
 
 
 class AttemptResult(Frozen):
@@ -47,7 +43,7 @@ class AttemptResult(Frozen):
     tool_calls: dict[str, int]
     error_tail: str
     """The end of `stderr.txt`, and the reason, of an attempt that is not ok."""
-    grading: Grades | None = None
+    grading: Summary | None = None
     """None where nobody graded it."""
     grading_error: str | None = None
     """Why there are no grades, where there should be some."""
@@ -67,7 +63,11 @@ class ExecutionSummary(Frozen):
     skipped: int
     failures: int
     """Attempts that should have given an answer and did not."""
+    not_kept: int
+    """Of these, how many left nothing because their place failed: they are run again."""
     grading_errors: int
+    graded_by: str | None = None
+    """The regrade in the run folder whose verdicts these are; None: they are the run's own."""
     run_dir: str
     results: tuple[AttemptResult, ...]
 
@@ -77,36 +77,42 @@ class ExecutionSummary(Frozen):
         return 3 if self.skipped else 1 if self.failures or self.grading_errors else 0
 
 
-def now() -> str:
-    """UTC, to the second, as ISO 8601 with a Z."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def summarise(
-    ran: Ran, case_ids: Sequence[str], configs: Sequence[str], mode: str, found: FoundHarness
+    ran: Ran,
+    case_ids: Sequence[str],
+    configs: Sequence[str],
+    mode: str,
+    *,
+    harness: str,
+    now: datetime,
+    graded_by: str | None = None,
 ) -> ExecutionSummary:
     """The summary of a run all of whose attempts have ended, which is stored, too.
 
+    `harness` says where that is from. `graded_by` is the path of a regrade in the run folder; None: the run's own
+    verdicts count.
+
     Raises:
-        StoreError: an attempt cannot be read.
+        StoreError: the store failed.
     """
-    graded = _gradings(ran.engine)
-    timings = read_timings(ran, [(config, id_) for config in configs for id_ in case_ids])
-    results = tuple(
-        _result(ran, config, run, timing, graded.get((config, id_, run)))
-        for (config, id_, run), timing in timings.items()
-    )
+    rows = read_rows(ran.engine)
+    grades = read_rows(f"{ran.folder.uri}/{graded_by}") if graded_by else rows
+    timings = read_timings(ran, [(config, id_) for config in configs for id_ in case_ids], rows, now)
+    tails = _tails(ran, timings)
+    results = tuple(_result(ran, key, timing, grades.get(key), tails.get(key, "")) for key, timing in timings.items())
     statuses = [result.status for result in results]
     summary = ExecutionSummary(
         run_id=ran.run_id,
-        completed_at=now(),
+        completed_at=timestamp(now),
         mode=mode,
-        harness=found.source,
+        harness=harness,
         total=len(results),
         executed=statuses.count("ok"),
         skipped=statuses.count("skipped"),
         failures=sum(status in FAILURES for status in statuses),
+        not_kept=sum(row.not_kept for row in rows.values()),
         grading_errors=sum(result.grading_error is not None for result in results),
+        graded_by=graded_by,
         run_dir=ran.folder.uri,
         results=results,
     )
@@ -114,73 +120,95 @@ def summarise(
     return summary
 
 
-def read_timings(ran: Ran, wanted: Sequence[tuple[str, str]]) -> dict[tuple[str, str, int], AttemptTiming]:
-    """By config, case and run, in the order of `wanted`, what is known of each attempt.
+def summarise_again(run_uri: str, now: datetime, regrade_uri: str | None = None) -> ExecutionSummary | None:
+    """The same once a run of the engine has other rows; None where it is none of a skill's cases, or has not ended.
+
+    The verdicts of a regrade count where the run has no grader of its own: those of this one, or of the last one.
 
     Raises:
-        StoreError: one of them is missing or damaged.
+        UsageError: there is no run.
+        ReleaseError: its release is gone or damaged.
+        StoreError: the store failed.
     """
-    places = {
-        (config, case_id, run): f"{ran.staging.folder(config, case_id, run)}/timing.json"
-        for config, case_id in wanted
-        for run in range(1, ran.staging.runs + 1)
-    }
-    try:
-        contents = ran.folder.read_many(places.values())
-    except StoreError as e:
-        raise StoreError(f"{e}; what could not be kept is run again by the same command") from e
-    return {key: _timing(contents[place], place) for key, place in places.items()}
+    around = run_around(run_uri)
+    folder, run = Store(around), RunFolder(run_uri)
+    spec = stored_spec(run)
+    first = spec.agents[0]
+    if around == run_uri or not isinstance(first, HarnessAgent) or not folder.exists(EXECUTION):
+        return None
+    before, about = from_json(folder.read(EXECUTION)), from_json(folder.read("run.json"))
+    ran = Ran(folder, Staging.model_validate_json(run.input(first.staging)))
+    graded_by = regrade_uri.removeprefix(f"{around}/") if regrade_uri else before.get("graded_by")
+    return summarise(
+        ran,
+        [case_id for case_id, _ in stored_release(spec).cases().index],
+        [agent.name for agent in spec.agents],
+        about["mode"],
+        harness=about["harness"],
+        now=now,
+        graded_by=None if spec.grading else graded_by,
+    )
 
 
-def _timing(content: bytes, place: str) -> AttemptTiming:
-    try:
-        return AttemptTiming.model_validate_json(content)
-    except ValidationError as e:
-        raise StoreError(f"{place} is damaged; move the run folder elsewhere, and the same command begins anew") from e
+def read_timings(
+    ran: Ran, wanted: Sequence[tuple[str, str]], rows: Mapping[Key, GradedRow], now: datetime
+) -> dict[Key, AttemptTiming]:
+    """By config, case and run, in the order of `wanted`, what is known of each attempt.
+
+    One of which nothing is known, because it could not be stored or is damaged, has the status exception, and the
+    reason that its row gives.
+
+    Raises:
+        StoreError: the store failed.
+    """
+    runs = range(1, ran.staging.runs + 1)
+    keys = [(config, case_id, run) for config, case_id in wanted for run in runs]
+    places = {key: f"{_folder(ran, key)}/{TIMING}" for key in keys}
+    contents = ran.folder.read_there(places.values())
+    return {key: _timing(ran, key, contents.get(place), rows.get(key), now) for key, place in places.items()}
 
 
-def _result(ran: Ran, config: str, run: int, timing: AttemptTiming, row: Mapping[str, Any] | None) -> AttemptResult:
-    case_id = next(id_ for id_, case in ran.staging.cases.items() if case.name == timing.case_id)
-    folder = ran.staging.folder(config, case_id, run)
+def _timing(ran: Ran, key: Key, content: bytes | None, row: GradedRow | None, now: datetime) -> AttemptTiming:
+    config, case_id, _ = key
+    name, place = ran.staging.cases[case_id].name, f"{_folder(ran, key)}/{TIMING}"
+    if content is None:
+        why = (row and row.failure) or f"{place} is missing"
+    else:
+        try:
+            found = AttemptTiming.model_validate_json(content)
+            if (found.case_id, found.config) == (name, config):
+                return found
+            why = f"{place} is damaged: it is of {found.case_id!r} and {found.config!r}"
+        except ValidationError:
+            why = f"{place} is damaged"
+        why += "; move the run folder elsewhere, and the same command begins anew"
+    return AttemptTiming(case_id=name, config=config, status="exception", captured_at=timestamp(now), reason=why)
+
+
+def _result(ran: Ran, key: Key, timing: AttemptTiming, row: GradedRow | None, tail: str) -> AttemptResult:
+    ok = timing.status == "ok"
     return AttemptResult(
         case_id=timing.case_id,
-        config=config,
-        run=run,
+        config=timing.config,
+        run=key[2],
         status=timing.status,
-        case_dir=folder,
+        case_dir=_folder(ran, key),
         elapsed_s=timing.elapsed_s,
         return_code=timing.return_code,
         tokens=timing.total_tokens,
         tool_calls=timing.tool_calls,
-        error_tail="" if timing.status == "ok" else _tail(ran.folder, folder, timing),
-        grading=_grades(row),
-        grading_error=_grading_error(timing, row),
+        error_tail="" if ok else f"{tail}\n{timing.reason or ''}".strip()[-TAIL:],
+        grading=row.grades if row else None,
+        grading_error=row.failure if row and ok else None,
     )
 
 
-def _tail(store: Store, folder: str, timing: AttemptTiming) -> str:
-    try:
-        said = store.read(f"{folder}/stderr.txt").decode(errors="replace")
-    except FileNotFoundError:
-        said = ""
-    return f"{said}\n{timing.reason or ''}".strip()[-TAIL:]
+def _tails(ran: Ran, timings: Mapping[Key, AttemptTiming]) -> dict[Key, str]:
+    """The end of what each attempt that is not ok has printed as errors."""
+    places = {key: f"{_folder(ran, key)}/{STDERR}" for key, timing in timings.items() if timing.status != "ok"}
+    ends = ran.folder.read_there(places.values(), last=4 * TAIL)
+    return {key: ends[place].decode(errors="replace") for key, place in places.items() if place in ends}
 
 
-def _gradings(engine: str) -> dict[tuple[str, str, int], dict[str, Any]]:
-    """The rows of a run by config, case and run."""
-    return {(row["agent"], row["case_id"], row["attempt"]): row for row in open_rows(engine).records()}
-
-
-def _grades(row: Mapping[str, Any] | None) -> Grades | None:
-    """The count of rubric lines that a row's verdict tells of."""
-    checks: Mapping[str, Any] = ((row or {}).get("details") or {}).get("checks", {})
-    lines = [check for name, check in checks.items() if name.startswith("rubric-")]
-    if not lines:
-        return None
-    passed = sum(bool(check["pass"]) for check in lines)
-    return Grades(passed=passed, failed=len(lines) - passed, total=len(lines), pass_rate=round(passed / len(lines), 4))
-
-
-def _grading_error(timing: AttemptTiming, row: Mapping[str, Any] | None) -> str | None:
-    failure = (row or {}).get("failure")
-    return failure["message"] if failure and timing.status == "ok" else None
+def _folder(ran: Ran, key: Key) -> str:
+    return ran.staging.folder(*key)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from pydantic import Field, JsonValue
@@ -19,12 +20,14 @@ from trunchray.core.checks import Triggered
 from trunchray.core.frozen import Frozen
 from trunchray.core.release import slug
 from trunchray.core.staging import StagedCase
+from trunchray.core.timestamp import timestamp
+from trunchray.core.well_formed import as_file
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.discovery import locate
+from trunchray.frontends.skill.graded_rows import read_rows
 from trunchray.frontends.skill.harness_file import FoundHarness, find_harness
 from trunchray.frontends.skill.labels import run_label
 from trunchray.frontends.skill.project import project_of
-from trunchray.frontends.skill.run_folder import as_file
 from trunchray.frontends.skill.session import (
     HarnessConfig,
     How,
@@ -36,7 +39,7 @@ from trunchray.frontends.skill.session import (
     told_of,
 )
 from trunchray.frontends.skill.skill_md import SkillMd, read_skill_md, skill_folder
-from trunchray.frontends.skill.summary import now, read_timings
+from trunchray.frontends.skill.summary import read_timings
 from trunchray.frontends.skill.trigger_file import TriggerQuery, read_queries
 
 RESULT = "triggers-result.json"
@@ -111,6 +114,8 @@ class TriggersResult(Frozen):
     settled: bool
     """Whether each query had at least three runs; fewer are a quick look."""
     threshold: float
+    not_kept: int
+    """Runs that left nothing because their place failed: they are run again."""
     results: tuple[QueryResult, ...]
     summary: Counts
 
@@ -136,7 +141,7 @@ def run_triggers(options: Options, how: How) -> tuple[Ran, TriggersResult]:
     check_outside(how.out, [asked.folder])
     announce(how.observer, None if options.queries else asked.file, None if options.harness else asked.found)
     ran = carry_out(asked.question, how, asked.about)
-    result = _judged(ran, options, asked)
+    result = _judged(ran, options, asked, how.now())
     ran.folder.write(RESULT, as_file(result.to_json()))
     return ran, result
 
@@ -200,9 +205,10 @@ def _case(query: TriggerQuery, title: str, file: Path) -> Case:
     )
 
 
-def _judged(ran: Ran, options: Options, asked: Prepared) -> TriggersResult:
+def _judged(ran: Ran, options: Options, asked: Prepared, now: datetime) -> TriggersResult:
     skill, found = asked.skill, asked.found
-    timings = read_timings(ran, [(CONFIG, query.folder) for query in asked.queries])
+    rows = read_rows(ran.engine)
+    timings = read_timings(ran, [(CONFIG, query.folder) for query in asked.queries], rows, now)
     runs = range(1, options.runs_per_query + 1)
     results = tuple(
         judge(query, [timings[CONFIG, query.folder, run] for run in runs], options.threshold) for query in asked.queries
@@ -210,13 +216,14 @@ def _judged(ran: Ran, options: Options, asked: Prepared) -> TriggersResult:
     verdicts = [result.passed for result in results]
     return TriggersResult(
         run_id=ran.run_id,
-        completed_at=now(),
+        completed_at=timestamp(now),
         skill_name=skill.name,
         description=skill.description,
         harness=found.source,
         status="completed" if found.harness else "skipped",
         settled=options.runs_per_query >= SETTLED,
         threshold=options.threshold,
+        not_kept=sum(row.not_kept for row in rows.values()),
         results=results,
         summary=Counts(
             total=len(results),

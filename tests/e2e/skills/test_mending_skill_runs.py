@@ -1,0 +1,145 @@
+"""`trunchray regrade` and `retry` of skill runs: attempts that are there are graded, and nothing runs twice."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.commands import CommandLine
+from support.skill_project import GRADES, SkillProject, case, complete
+
+STRICT = """
+grades = [{"text": line, "passed": False, "evidence": "not enough"} for line in rubric]
+pathlib.Path("grading.json").write_text(json.dumps({"expectations": grades}))
+"""
+"""The code of a grader that lets nothing pass."""
+AT_WORK = """
+import json, pathlib, sys, time, uuid
+working, mine = pathlib.Path({folder!r}), uuid.uuid4().hex
+(working / mine).touch()
+time.sleep(0.2)
+with (working.parent / "seen").open("a") as seen:
+    seen.write(f"{{sum(1 for _ in working.iterdir())}}\\n")
+(working / mine).unlink()
+rubric = pathlib.Path("attempt/rubric.json")
+if rubric.exists():
+    grades = [{{"text": line, "passed": True, "evidence": "seen"}} for line in json.loads(rubric.read_text())]
+    pathlib.Path("grading.json").write_text(json.dumps({{"expectations": grades}}))
+"""
+"""A coding tool, and a grader, that puts down how many of both are at work."""
+
+
+@pytest.fixture
+def trunchray(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(tmp_path, capsys)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> SkillProject:
+    return SkillProject(tmp_path / "project", str(tmp_path / "out"))
+
+
+def graded_run(project: SkillProject, trunchray: CommandLine, *more: object) -> str:
+    """A run of two cases of which `first` passes; where it is."""
+    options = project.options("--grader-harness", project.grader(GRADES), "--pool", "local", *more)
+    assert trunchray("skills", "run", *options).code == 0
+    return project.run().uri
+
+
+def outcomes(report: Any) -> list[tuple[str, int, int, int]]:
+    """By config how many attempts passed, failed and are errors."""
+    return [(each["name"], each["passed"], each["failed"], each["error"]) for each in report["models"]]
+
+
+def test_a_graded_run_is_graded_anew_by_the_same_grader(project: SkillProject, trunchray: CommandLine):
+    """It keeps its grader, who is asked nothing that he has said before: no verdict changes, and none is an error."""
+    run = graded_run(project, trunchray)
+    before = complete(project.run())
+    (project.folder / "grader.json").unlink()
+    done = trunchray("regrade", run, "--pool", "local", "--json")
+    assert (done.code, outcomes(done.json)) == (0, [("skill", 1, 1, 0)])
+    assert (done.json["flips"]["compared"], done.json["flips"]["flipped"]) == (2, 0)
+    assert complete(project.run()) == before
+
+
+def test_tools_at_work_are_bounded_together(project: SkillProject, trunchray: CommandLine, tmp_path: Path):
+    """Those under test and those that grade, of all configs, when they run and when they are graded anew."""
+    working = tmp_path / "working"
+    working.mkdir()
+    tool = {"command": [sys.executable, "-S", "-c", AT_WORK.format(folder=str(working)), "{prompt}"]}
+    project.use(tool)
+    project.cases(*(case(f"c{number}") for number in range(4)))
+    options = project.options("--mode", "baseline", "--workers", 2, "--grader-harness", project.harness)
+    assert trunchray("skills", "run", *options, "--pool", "local").code == 0
+    seen = [int(line) for line in (tmp_path / "seen").read_text().split()]
+    assert (len(seen), max(seen)) == (16, 2)
+
+
+def test_a_run_that_nobody_graded_is_graded_afterwards(project: SkillProject, trunchray: CommandLine):
+    """No attempt runs again; each has its grades in its folder and in the summary, and the regrade has the verdicts."""
+    options = project.options("--pool", "local")
+    assert trunchray("skills", "run", *options).code == 0
+    run, before = project.run(), complete(project.run())
+    grader = project.grader(GRADES)
+    done = trunchray("regrade", run.uri, "--grader-harness", grader, "--pool", "local", "--json")
+    assert (done.code, outcomes(done.json)) == (0, [("skill", 1, 1, 0)])
+    assert json.loads(run.read("skill/first/grading.json"))["expectations"][0]["evidence"] == "seen"
+    summary = json.loads(run.read("execution-summary.json"))
+    assert [each["grading"]["passed"] for each in summary["results"]] == [1, 0]
+    assert outcomes(trunchray("report", f"{run.uri}/{summary['graded_by']}", "--json").json) == [("skill", 1, 1, 0)]
+    assert outcomes(trunchray("report", run.uri, "--json").json) == [("skill", 2, 0, 0)]
+    again = trunchray("regrade", run.uri, "--grader-harness", grader, "--pool", "local", "--json")
+    assert (again.code, complete(run)) == (0, before)
+
+
+def test_another_grader_grades_a_graded_run(project: SkillProject, trunchray: CommandLine):
+    """Beside the first one, whose verdicts stay those of the run; what the two see otherwise is told."""
+    run = graded_run(project, trunchray)
+    other = project.grader(STRICT)
+    done = trunchray("regrade", run, "--grader-harness", other, "--pool", "local", "--json")
+    assert (done.code, outcomes(done.json)) == (0, [("skill", 0, 2, 0)])
+    assert done.json["flips"]["flipped"] == 1
+    summary = json.loads(project.run().read("execution-summary.json"))
+    assert ([each["grading"]["passed"] for each in summary["results"]], summary["graded_by"]) == ([1, 0], None)
+
+
+def test_a_grader_that_is_missing_is_found_out_before_it_is_asked(project: SkillProject, trunchray: CommandLine):
+    """No attempt becomes an error for it; exit code 2."""
+    run = graded_run(project, trunchray)
+    grader = project.folder / "grader.json"
+    grader.write_text(json.dumps({"command": ["no-such-grader", "{prompt}"]}))
+    refused = trunchray.refused_while_others_write("regrade", run, "--grader-harness", grader, "--pool", "local")
+    assert "'no-such-grader' is not on this machine" in refused
+    assert not any("grading-error" in path for path in project.run().find())
+
+
+def test_what_could_not_be_graded_is_graded_in_the_run(project: SkillProject, trunchray: CommandLine, tmp_path: Path):
+    """By `regrade --only errors` as by `retry`: the summary says so, and the run has ended for the same command."""
+    mended = tmp_path / "mended"
+    grader = project.grader(f"if not pathlib.Path({str(mended)!r}).exists(): exit('not now')\n{GRADES}")
+    command = ("skills", "run", *project.options("--grader-harness", grader, "--pool", "local"))
+    mend = [("regrade", "--only", "errors"), ("retry",)]
+    for number, (name, *options) in enumerate(mend, 1):
+        mended.unlink(missing_ok=True)
+        assert trunchray(*command).json["grading_errors"] == 2
+        run = f"{project.out}/{project.runs()[-1]}"
+        mended.touch()
+        assert trunchray(name, run, *options, "--pool", "local").code == 0
+        summary = json.loads(Path(run, "execution-summary.json").read_text())
+        assert (summary["grading_errors"], summary["results"][0]["grading"]["passed"]) == (0, 1)
+        assert len(project.runs()) == number
+
+
+def test_only_rubrics_can_be_graded(project: SkillProject, trunchray: CommandLine):
+    """Trigger queries have none; nor has a run of anything else."""
+    assert trunchray("skills", "triggers", *project.options("--pool", "local")).code == 0
+    grader = project.grader(GRADES)
+    refused = trunchray.refused("regrade", project.run().uri, "--grader-harness", grader)
+    assert "is no run of a skill's cases" in refused
+    assert "leave one of them out" in trunchray.refused(
+        "regrade", project.run().uri, "--grader-harness", grader, "--only", "errors"
+    )
