@@ -54,12 +54,14 @@ def compare(
     """
     from trunchray.cli.comparison_tables import show_comparison
     from trunchray.core.comparison_markdown import comparison_markdown
+    from trunchray.engine.case_names import case_names
 
     output = Output(as_json=json)
     found = _compared(first, second, models, baseline)
+    runs = [run for run in (second, baseline, first) if run]
     if markdown:
         write_file(markdown, comparison_markdown(found))
-    output.result(found.model_dump(mode="json"), lambda console: show_comparison(console, found))
+    output.result(found.model_dump(mode="json"), lambda console: show_comparison(console, found, case_names(*runs)))
 
 
 def _compared(first: str, second: str | None, models: tuple[str, str] | None, baseline: str | None) -> ComparisonReport:
@@ -111,6 +113,7 @@ def gate(
     from trunchray.cli.gate_tables import show_gate
     from trunchray.core.gate_markdown import gate_markdown
     from trunchray.core.junit import junit as as_junit
+    from trunchray.engine.case_names import case_names
     from trunchray.engine.gate import judge_run
 
     found = judge_run(run, limits, against)
@@ -118,7 +121,7 @@ def gate(
         write_file(junit, as_junit(found).decode())
     if markdown:
         write_file(markdown, gate_markdown(found))
-    output.result(found.model_dump(mode="json"), lambda console: show_gate(console, found))
+    output.result(found.model_dump(mode="json"), lambda console: show_gate(console, found, case_names(run)))
     if code := {"PASS": 0, "FAIL": 1, "INCONCLUSIVE": 3}[found.verdict]:
         raise typer.Exit(code)
 

@@ -21,7 +21,7 @@ from trunchray.core.comparison_markdown import (
 from trunchray.core.wording import chance, distance, points
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.console import Console
 
@@ -46,30 +46,33 @@ _COLUMNS = [
 ]
 
 
-def show_comparison(console: Console, report: ComparisonReport) -> None:
-    """One pair with its evals and lists of cases; of several pairs a line each, and of two runs their lists."""
+def show_comparison(console: Console, report: ComparisonReport, names: Mapping[str, str]) -> None:
+    """One pair with its evals and lists of cases; of several pairs a line each, and of two runs their lists.
+
+    `names` says by id what people call those cases that they do not call by their id.
+    """
     if len(report.comparisons) == 1:
-        _show_pair(console, report.comparisons[0])
+        _show_pair(console, report.comparisons[0], names)
     else:
         lines = [_line(headline(pair), pair, *uses(pair, pair)) for pair in report.comparisons]
         console.print(fitted(console, "second against first", _COLUMNS, lines))
-        _show_lists(console, report.comparisons)
+        _show_lists(console, report.comparisons, names)
         for note in dict.fromkeys(note for pair in report.comparisons for note in pair.notes):
             console.print(f"note: {note}", style="yellow")
     for note in report_notes(report):
         console.print(f"note: {note}", style="yellow")
 
 
-def _show_lists(console: Console, pairs: Sequence[Comparison]) -> None:
+def _show_lists(console: Console, pairs: Sequence[Comparison], names: Mapping[str, str]) -> None:
     """The lists of several pairs of two runs, model by model; the models of one run are too many pairs."""
     for pair in (pair for pair in pairs if pair.first.name == pair.second.name):
         for name, cases in flipped(pair):
-            console.print(f"{name}, {headline(pair)} ({cases.count:,}): {cases.named(NAMED)}")
+            console.print(f"{name}, {headline(pair)} ({cases.count:,}): {cases.named(NAMED, names)}")
     for name, cases in not_compared(pairs[0]):
-        console.print(f"{name} ({cases.count:,}): {cases.named(NAMED)}")
+        console.print(f"{name} ({cases.count:,}): {cases.named(NAMED, names)}")
 
 
-def _show_pair(console: Console, pair: Comparison) -> None:
+def _show_pair(console: Console, pair: Comparison, names: Mapping[str, str]) -> None:
     console.print(headline(pair))
     lines = [_line("all", pair, *uses(pair, pair))]
     if len(pair.evals) > 1:
@@ -81,7 +84,7 @@ def _show_pair(console: Console, pair: Comparison) -> None:
     if reason := left_out(pair):
         console.print(reason)
     for name, cases in lists(pair):
-        console.print(f"{name} ({cases.count:,}): {cases.named(NAMED)}")
+        console.print(f"{name} ({cases.count:,}): {cases.named(NAMED, names)}")
     for note in pair.notes:
         console.print(f"note: {note}", style="yellow")
 

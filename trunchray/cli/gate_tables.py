@@ -11,6 +11,8 @@ from trunchray.cli.screen import Line, fitted
 from trunchray.core.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rich.console import Console
 
     from trunchray.core.verdicts import AAReport, Finding, GateReport
@@ -18,13 +20,16 @@ if TYPE_CHECKING:
 _STYLES = {"PASS": "green", "FAIL": "bold red", "INCONCLUSIVE": "yellow"}
 
 
-def show_gate(console: Console, report: GateReport) -> None:
-    """The verdict, then every limit that is not kept with its cases, then how many are."""
+def show_gate(console: Console, report: GateReport, names: Mapping[str, str]) -> None:
+    """The verdict, then every limit that is not kept with its cases, then how many are.
+
+    `names` says by id what people call those cases that they do not call by their id.
+    """
     against = f" against {report.compared_with}" if report.compared_with else ""
     console.print(Text.assemble((report.verdict, _STYLES[report.verdict]), f"  run {report.run}{against}"))
     for finding in report.findings:
         if finding.verdict != "PASS":
-            _show(console, finding)
+            _show(console, finding, names)
     kept = sum(finding.verdict == "PASS" for finding in report.findings)
     console.print(f"{kept:,} of {len(report.findings):,} limits kept")
     for note in report.notes:
@@ -49,9 +54,9 @@ def show_false_alarms(console: Console, report: AAReport) -> None:
         console.print(f"the gate promises at most {report.claimed:.1%}")
 
 
-def _show(console: Console, finding: Finding) -> None:
+def _show(console: Console, finding: Finding, names: Mapping[str, str]) -> None:
     kept = "" if finding.blocks else f" ({finding.tier}, does not keep the gate shut)"
     said = f"{kept}  {finding.model}, {finding.scope}, {finding.limit}: {finding.message}"
     console.print(Text.assemble(("  " + finding.verdict, _STYLES[finding.verdict]), printable(said)))
     if finding.cases.count:
-        console.print(f"      {finding.cases.named(NAMED)}")
+        console.print(f"      {finding.cases.named(NAMED, names)}")

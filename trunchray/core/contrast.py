@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, Self, TypeVar
 
 from trunchray.core.frozen import Frozen
@@ -62,9 +62,14 @@ class CaseList(Frozen):
     count: int = 0
     cases: tuple[str, ...] = ()
 
-    def named(self, most: int) -> str:
-        """The first `most` of them, and whether there are more; empty when there are none."""
-        return ", ".join(self.cases[:most]) + (", …" if self.count > most else "")
+    def named(self, most: int, names: Mapping[str, str] | None = None) -> str:
+        """The first `most` of them, and whether there are more; empty when there are none.
+
+        `names` says by id what people call those that they do not call by their id.
+        """
+        return ", ".join((names or {}).get(case, case) for case in self.cases[:most]) + (
+            ", …" if self.count > most else ""
+        )
 
     @classmethod
     def of(cls, cases: Iterable[str], limit: int | None = None) -> Self:
