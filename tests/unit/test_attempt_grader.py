@@ -394,7 +394,7 @@ async def test_an_attempt_that_nobody_grades() -> None:
     assert (verdict.passed, verdict.score) == (True, 1.0)
     with pytest.raises(EvaluatorError, match="nobody was named who grades"):
         await AttemptGrader().grade(attempt_case(), attempt_trace("/no/such/folder"))
-    with pytest.raises(EvaluatorError, match="is none of attempts"):
+    with pytest.raises(EvaluatorError, match="is not a check of attempts"):
         await AttemptGrader().grade(attempt_case({"x": NonEmpty()}), attempt_trace("/no/such/folder"))
 
 

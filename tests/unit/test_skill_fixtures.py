@@ -72,7 +72,7 @@ def test_a_file_of_the_project_comes_before_one_beside_the_cases(read: Read, tmp
         ("data\\a.csv", "is a path of Windows"),
         ("data/\0", r"holds '\x00', a control character"),
         ("data/\n.csv", r"holds '\n', a control character"),
-        ("data/\ud800.csv", r"holds '\ud800', a control character or half of one"),
+        ("data/\ud800.csv", r"holds '\ud800', a control character or a lone surrogate"),
         ("", "is empty"),
         ("data", "is a folder; name its files one by one"),
         ("out.csv", "is a link that leads out of"),

@@ -6,7 +6,7 @@ import posixpath
 import re
 
 UNNAMEABLE = re.compile("[\\x00-\\x1f\\x7f\\ud800-\\udfff]")
-"""Characters that no path has here: control characters, and halves of characters, which no store can name."""
+"""Characters that no path has here: control characters, and lone surrogates, which no store can name."""
 
 
 def inside(path: str) -> str:
@@ -18,7 +18,7 @@ def inside(path: str) -> str:
     if not path:
         raise ValueError("is empty")
     if found := UNNAMEABLE.search(path):
-        raise ValueError(f"{path!r} holds {found[0]!r}, a control character or half of one; rename the file")
+        raise ValueError(f"{path!r} holds {found[0]!r}, a control character or a lone surrogate; rename the file")
     if "\\" in path or re.match("[A-Za-z]:", path):
         raise ValueError(f"{path!r} is a path of Windows; write it with forward slashes, relative to its folder")
     if path.startswith(("/", "~")):

@@ -60,7 +60,7 @@ class Grader:
             case Python():
                 raise EvaluatorError("only the program that evaluates it has this check", type="missing_program")
             case Completed() | RubricLine() | Triggered():
-                raise EvaluatorError("this check is of a coding tool's attempt, and this is none", type="no_attempt")
+                raise EvaluatorError("this check applies only to an attempt of a coding tool", type="no_attempt")
             case _:
                 return grade_text(check, trace.output)
 

@@ -158,7 +158,7 @@ def _decided(name: str, check: Check, observed: _Observed) -> CheckResult:
             said = "the skill was loaded" if observed.loaded else "the skill was not loaded"
             return CheckResult(passed=passed, value=float(passed), explanation=said)
         case _:
-            raise EvaluatorError(f"check {name!r} ({check.kind}) is none of attempts", type="unknown_check")
+            raise EvaluatorError(f"check {name!r} ({check.kind}) is not a check of attempts", type="unknown_check")
 
 
 def _verdict(case: Case, results: Mapping[str, CheckResult]) -> Verdict:
