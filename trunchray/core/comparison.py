@@ -219,7 +219,7 @@ def _notes(first: Contender, second: Contender, matching: Matching, overall: Con
             f"the releases differ ({first.release_digest[:12]} and {second.release_digest[:12]}): compared are the "
             f"{len(matching.alike):,} cases whose content, that is, prompt, tools, data and checks, is the same"
         )
-        yield from _regradable(matching)
+        yield from regradable(matching)
     if first.attempts != second.attempts:
         yield f"attempts differ ({first.attempts} and {second.attempts}): the mean over the attempts at a case counts"
     if found := few_clusters(overall.pass_rate.clusters):
@@ -227,7 +227,7 @@ def _notes(first: Contender, second: Contender, matching: Matching, overall: Con
     yield from _unlike_errors(first.side(), second.side())
 
 
-def _regradable(matching: Matching) -> Iterable[str]:
+def regradable(matching: Matching) -> Iterable[str]:
     """The way to compare cases of which only the grading changed: one run's answers can be graded as the other's."""
     if matching.regradable:
         yield (

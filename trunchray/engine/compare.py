@@ -9,7 +9,7 @@ from functools import cached_property
 from trunchray.adapters.lease import is_driven
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
-from trunchray.core.comparison import Comparison, ComparisonReport, Contender, all_adjusted, compare
+from trunchray.core.comparison import Comparison, ComparisonReport, Contender, all_adjusted, compare, regradable
 from trunchray.core.content import contents, same_questions
 from trunchray.core.matching import Matching, match, match_answers
 from trunchray.core.plan import Plan
@@ -136,7 +136,7 @@ def compare_runs(first_uri: str, second_uri: str, models: tuple[str, str] | None
     When each has one model only, these two are compared, whatever they are called.
 
     Raises:
-        UsageError: there is no run, or it has no such model, or the two have no model in common.
+        UsageError: there is no run, or it has no such model, or the two have no model or no case in common.
     """
     first = read_counted(first_uri, models[:1] if models else None)
     second = read_counted(second_uri, models[1:] if models else None)
@@ -147,6 +147,8 @@ def compare_runs(first_uri: str, second_uri: str, models: tuple[str, str] | None
             f"{', '.join(second.models)}; name one of each with --models"
         )
     matching = match_cases(first, second, pairs)
+    if not matching.alike:
+        raise UsageError(_nothing_shared(first, second, matching))
     limit = None if len(pairs) == 1 else LISTED
     found = [_compared(first, second, pair, matching, limit) for pair in pairs]
     return ComparisonReport(
@@ -196,6 +198,17 @@ def _asking_the_same(first: CountedRun, second: CountedRun, shared: Collection[s
     same = same_questions(first.release.release, second.release.release)
     old, new = first.release.cases(), second.release.cases()
     return {case for case in shared if same(old[case], new[case])}
+
+
+def _nothing_shared(first: CountedRun, second: CountedRun, matching: Matching) -> str:
+    """What differs between two runs of which no case is the same."""
+    one, other = (f"{run.name!r} ({run.plan.spec.title})" for run in (first, second))
+    known = len(matching.changed)
+    alone = ((matching.removed, one), (matching.added, other))
+    differs = [f"{known:,} are in both by id, but with other prompts, tools, data or checks"] if known else []
+    differs += [f"{len(cases):,} are in {name} alone" for cases, name in alone if cases]
+    said = f"the runs have no case in common, so there is nothing to compare: {', '.join(differs)}"
+    return "; ".join([said, *regradable(matching)])
 
 
 def _compared(

@@ -17,6 +17,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.cli.comparison_tables import show_comparison
 from trunchray.cli.screen import console
+from trunchray.core.run import Selection
 from trunchray.engine.compare import compare_models
 
 BEFORE, AFTER = list("ppppppff"), list("pppfppfp")
@@ -99,7 +100,7 @@ def test_a_narrow_terminal_keeps_the_pass_rates(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERM", "xterm")
     terminal = Terminal()
-    show_comparison(console(terminal), compare_models("two", ()))
+    show_comparison(console(terminal), compare_models("two", ()), {})
     assert "75.0% → 75.0%" in terminal.text()
     assert "no room for: " in terminal.text()
 
@@ -155,9 +156,8 @@ def test_a_regrade_of_several_models(here: Path, release: StoredRelease, trunchr
         "broke, y: run strict against a (1): c3",
     ]
     assert any(line.startswith("note: graders differ") for line in lines)
-    crossed = trunchray("compare", "a", "a/regrades/strict", "--models", "x", "y", "--json").json["comparisons"][0]
-    assert crossed["changed"]["count"] == 8
-    assert "the answers are the same" not in str(crossed["notes"])
+    crossed = trunchray.refused("compare", "a", "a/regrades/strict", "--models", "x", "y")
+    assert "no case in common, so there is nothing to compare: 8 are in both by id, but with other" in crossed
 
 
 @pytest.mark.parametrize(
@@ -201,13 +201,18 @@ def test_a_single_eval_of_a_single_case(here: Path, trunchray: CommandLine):
 
 
 def test_runs_without_a_shared_case(here: Path, trunchray: CommandLine):
-    """Nothing to compare is said in words; a gate on it is INCONCLUSIVE."""
+    """They are refused with what differs; a gate on them is INCONCLUSIVE."""
     make_run(here / "a", make_release(here / "r1", 2), {"m": ["p", "p"]})
     other = make_release(here / "r2", 2, check=lambda _: {"kind": "contains", "expected": "x"})
     make_run(here / "b", other, {"m": ["p", "f"]})
-    told = trunchray("compare", "a", "b")
-    assert told.code == 0
-    assert "the two have no case in common, so there is nothing to compare" in told.out
+    told = trunchray.refused("compare", "a", "b")
+    assert (
+        "the runs have no case in common, so there is nothing to compare: 2 are in both by id, but with other" in told
+    )
+    assert "differ in their checks alone: 2 of 2; `trunchray regrade RUN --release PATH` grades" in told
+    for name, case in (("c", "c0"), ("d", "c1")):
+        make_run(here / name, other, {"m": ["p", "f"]}, selection=Selection(cases=(case,)))
+    assert "1 are in 'c' (Test) alone, 1 are in 'd' (Test) alone" in trunchray.refused("compare", "c", "d")
     outcome = trunchray("gate", "b", "--compare", "a", "--allow", "overall=max_drop:0.5")
     assert outcome.code == 3
     assert outcome.out.startswith("INCONCLUSIVE")
