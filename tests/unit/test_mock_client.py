@@ -88,6 +88,7 @@ async def test_case_without_recorded_output_is_a_provider_error() -> None:
     ) as caught:
         await mock.complete(request())
     assert (caught.value.type, caught.value.retryable) == ("no_recorded_output", False)
+    assert "choose another --run-id, because with other outputs it is another model" in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -270,6 +270,11 @@ def test_a_complete_run_with_errors(tmp_path: Path, clock: Clock):
     reader = StatusReader(uri, now=clock.now, clock=clock)
     once = "1 trial ended in an error whose cause may be gone: "
     assert blocks(reader.read()) == [f"{once}`trunchray retry {uri}` asks again"]
+    other = AgentProgress(name="b", planned=4, counts=counts, counted=counts, spent_usd=0.03)
+    two = reader.read().model_copy(update={"committed": told.model_copy(update={"agents": (agent, other)})})
+    twice = "2 trials ended in an error whose cause may be gone (m 1, b 1): "
+    assert blocks(two)[0] == f"{twice}`trunchray retry {uri}` asks again, for about $0.0150"
+    assert (described(two)["retry_usd"], described(reader.read())["retry_usd"]) == (0.015, None)
     kinds = [{"kind": kind, "count": 1, "example": "x"} for kind in ("provider/timeout", "evaluator/crashed")]
     folder.write_report("summary.json", json.dumps({"models": [{"errors": kinds}]}).encode())
     found = reader.read()

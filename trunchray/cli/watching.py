@@ -32,7 +32,12 @@ WAITS = SECOND_LOOK
 def described(status: Status) -> dict[str, JsonValue]:
     """A state for programs."""
     value: dict[str, JsonValue] = status.model_dump(mode="json")
-    value |= {"errors": status.errors, "retryable": status.retryable, "blocks": [*blocks(status)]}
+    value |= {
+        "errors": status.errors,
+        "retryable": status.retryable,
+        "retry_usd": status.retry_usd,
+        "blocks": [*blocks(status)],
+    }
     return value
 
 

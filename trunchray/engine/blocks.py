@@ -33,13 +33,24 @@ def _errors(status: Status) -> list[str]:
     """Those of a complete run that can be mended, and how."""
     said: list[str] = []
     if count := status.retryable:
-        again = f"`trunchray retry {quote(status.uri)}` asks again"
+        again = f"`trunchray retry {quote(status.uri)}` asks again{_cost(status.retry_usd)}"
         if status.regrades:
             again = f"`trunchray retry {quote(status.regrades)}` asks again, and the regrade command then grades anew"
-        said.append(f"{_trials(count)} ended in an error whose cause may be gone: {again}")
+        said.append(f"{_trials(count)} ended in an error whose cause may be gone{_by_model(status)}: {again}")
     if count := status.ungraded:
         said.append(way_to_grade(count, status.regrades or status.uri))
     return said
+
+
+def _by_model(status: Status) -> str:
+    """How many are of which model, where there are several models."""
+    agents = status.committed.agents
+    counts = [f"{agent.name} {agent.counts.retryable:,}" for agent in agents if agent.counts.retryable]
+    return f" ({', '.join(counts)})" if len(agents) > 1 else ""
+
+
+def _cost(usd: float | None) -> str:
+    return "" if usd is None else f", for about ${usd:,.2f}" if usd >= 1 else f", for about ${usd:.4f}"
 
 
 def _trials(count: int) -> str:

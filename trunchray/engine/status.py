@@ -73,6 +73,16 @@ class Status(Frozen):
         """Those of them that asking again could mend."""
         return sum(agent.counts.retryable for agent in self.committed.agents)
 
+    @property
+    def retry_usd(self) -> float | None:
+        """What it costs to ask them again, if each takes what a trial of its model has taken; None where none has."""
+        found = [
+            agent.spent_usd * agent.counts.retryable / (agent.counts.passed + agent.counts.failed)
+            for agent in self.committed.agents
+            if agent.counts.retryable and agent.counts.passed + agent.counts.failed and agent.spent_usd
+        ]
+        return sum(found) if found and self.regrades is None else None
+
 
 def read_status(run_uri: str, sleep: Callable[[float], None] = time.sleep) -> Status:
     """The state of the run at `run_uri`.

@@ -128,7 +128,8 @@ class _Player:
             which = f"case {request.case_id!r}, attempt {request.attempt}"
             raise ProviderError(
                 f'mock/replay has no recorded output for {which}: add a line {{"case_id": "{request.case_id}", '
-                '"output": …} to the recorded outputs',
+                '"output": …} to the recorded outputs, and choose another --run-id, because with other outputs it is '
+                "another model",
                 type="no_recorded_output",
             )
         if request.step > 1:
