@@ -106,24 +106,8 @@ class CleanRoom:
             OSError: what it printed could not be written.
         """
         warnings = await in_thread(partial(self._prepare, harness))
-        ending = await run_command(
-            Command(
-                harness.argv(prompt, str(self.cwd)),
-                cwd=self.cwd,
-                env=self._environment(harness),
-                limit=limit,
-                grace=self.host.grace,
-            ),
-            Capture(
-                self.stdout,
-                self.stderr,
-                caps=caps,
-                watch=watch,
-                mask=self.mask,
-                warnings="".join(f"trunchray: {warning}\n" for warning in warnings).encode(errors="replace"),
-            ),
-            clock=self.host.clock,
-        )
+        kept = Capture(self.stdout, self.stderr, caps=caps, watch=watch, mask=self.mask, warnings=warnings)
+        ending = await run_command(self._command(harness, prompt, limit), kept, clock=self.host.clock)
         if planted := await in_thread(partial(instructions_above, self.folder)):
             raise StagingError(f"while it ran, {planted} came to be there: {refusal(planted)}")
         return ending
@@ -138,20 +122,21 @@ class CleanRoom:
             return [f".: credentials could not be taken out of it: {e.strerror or e}"]
         return []
 
-    def _prepare(self, harness: Harness) -> list[str]:
-        """All that is not the case's own; what is missing, for people."""
+    def _prepare(self, harness: Harness) -> bytes:
+        """All that is not the case's own; what is missing, as lines for people."""
         try:
             warnings = prepare_home(self.home, harness, self.host.home)
         except (OSError, TreeError, ValueError) as e:
             raise StagingError(f"the home folder cannot be prepared: {e}") from e
         self._init_git()
         if self.mask.left_out:
-            warnings.append(f"home_files: {self.mask.left_out} texts in them would not be masked; name fewer files")
-        return warnings
+            warnings.append(f"home_files: {self.mask.left_out} texts in them are not masked; name fewer files")
+        return "".join(f"trunchray: {warning}\n" for warning in warnings).encode(errors="replace")
 
-    def _environment(self, harness: Harness) -> dict[str, str]:
-        """All variables of a run: the host's PATH, the fresh home, and what the harness says."""
-        return self._own_variables() | harness.environment(str(self.home), dict(self.host.variables))
+    def _command(self, harness: Harness, prompt: str, limit: float) -> Command:
+        """With all variables of a run: the host's PATH, the fresh home, and what the harness says."""
+        env = self._own_variables() | harness.environment(str(self.home), dict(self.host.variables))
+        return Command(harness.argv(prompt, str(self.cwd)), self.cwd, env, limit, self.host.grace)
 
     def _own_variables(self) -> dict[str, str]:
         return {"PATH": self.host.variables.get("PATH") or os.defpath, "HOME": str(self.home)}

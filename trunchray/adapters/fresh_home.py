@@ -42,7 +42,7 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
             )
         copy_file(source, target)
         shutil.copymode(source, target)
-    missing = [file for file in harness.home_files if not (host_home / file).exists() and not _is_elsewhere(file)]
+    missing = [file for file in harness.home_files if _is_missed(host_home, file)]
     return [f"home_files: {file!r} is not there on this machine" for file in missing]
 
 
@@ -60,5 +60,6 @@ def _brought(home: Path, harness: Harness, host_home: Path) -> Iterator[tuple[st
             yield from ((file, found, target / path) for path, found in followed(source, frozenset(), strict=False))
 
 
-def _is_elsewhere(file: str) -> bool:
-    return PurePosixPath(file).parts[:1] == (_OF_MACOS,) and sys.platform != "darwin"
+def _is_missed(host_home: Path, file: str) -> bool:
+    of_macos = PurePosixPath(file).parts[:1] == (_OF_MACOS,)
+    return not (host_home / file).exists() and (sys.platform == "darwin" or not of_macos)

@@ -34,17 +34,19 @@ class Host:
     def mask(self, harness: Harness | None) -> Mask:
         """The credentials that a run of this harness could come by, as they are now.
 
-        They are the values of variables that are passed on, and of all that are named as credentials are, and what
-        looks like one in the home files.
+        They are looked for in the variables that are passed on, in others that are named as credentials are, and in
+        the home files.
         """
         return Mask([*self._of_variables(harness), *self._of_home(harness)] if harness else ())
 
     def _of_variables(self, harness: Harness) -> Iterator[str]:
         for name, value in self.variables.items():
-            if harness.env.get(name) == "" or is_credential(name):
-                yield from secrets_of(name, value)
-                if "@" in value and "://" in value:
-                    yield from _logins(value)
+            passed_on = harness.env.get(name) == ""
+            if passed_on or is_credential(name):
+                # What a tool is not given counts by its look alone: `CACHE_KEY` may be "production".
+                yield from secrets_of(name if passed_on else "", value)
+            if passed_on and "@" in value:
+                yield from _logins(value)
 
     def _of_home(self, harness: Harness) -> Iterator[str]:
         left = _ALL_READ

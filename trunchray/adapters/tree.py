@@ -82,18 +82,29 @@ def pack(folder: Path, *, leave_out: Collection[Path] = (), most: int = 256 << 2
                 continue
             if not source.resolve().is_relative_to(folder.resolve()):
                 raise TreeError(f"{source} is a link that leads out of the skill; put a copy there")
-            entry = tarfile.TarInfo(path)
-            if source.is_dir():
-                entry.type, entry.mode = tarfile.DIRTYPE, 0o755
-                tar.addfile(entry)
-                continue
-            status = source.stat()
-            entry.size, entry.mode = status.st_size, 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+            entry = _entry(path, source)
             if packed.tell() + entry.size > most:
                 raise TreeError(f"{folder} has more than {most >> 20} MiB; a skill is copied for each attempt")
-            with source.open("rb") as file:
-                tar.addfile(entry, file)
+            _add(tar, entry, source)
     return packed.getvalue()
+
+
+def _entry(path: str, source: Path) -> tarfile.TarInfo:
+    """Without times and owners, which say nothing of the content."""
+    entry, status = tarfile.TarInfo(path), source.stat()
+    if source.is_dir():
+        entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+    else:
+        entry.size, entry.mode = status.st_size, 0o755 if status.st_mode & stat.S_IXUSR else 0o644
+    return entry
+
+
+def _add(tar: tarfile.TarFile, entry: tarfile.TarInfo, source: Path) -> None:
+    if entry.isdir():
+        tar.addfile(entry)
+        return
+    with source.open("rb") as file:
+        tar.addfile(entry, file)
 
 
 def unpack(content: bytes, folder: Path) -> None:
@@ -107,7 +118,7 @@ def unpack(content: bytes, folder: Path) -> None:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as tar:
             tar.extractall(folder, filter="data")
     except tarfile.TarError as e:
-        raise TreeError(f"a skill is damaged: {e}") from e
+        raise TreeError(f"the skill {folder.name!r} is damaged in the run's inputs: {e}; begin a new run") from e
 
 
 def followed(folder: Path, ignore: frozenset[str] = _NO_SKILL, *, strict: bool = True) -> Iterator[tuple[str, Path]]:

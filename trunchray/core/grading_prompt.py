@@ -63,7 +63,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An attempt as it is shown to whoever cannot look for himself; texts are whole here."""
+    """An attempt as it is shown to a grader that cannot look for itself; texts are whole here."""
 
     request: str
     """What was sent to the tool."""

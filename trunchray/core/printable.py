@@ -6,7 +6,7 @@ import re
 
 from trunchray.core.excerpt import excerpt
 
-# Control characters, those that turn the direction of writing around, and halves of characters.
+# Control characters, those that turn the direction of writing around, and lone surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 

@@ -34,7 +34,7 @@ from trunchray.evaluators.attempts.grader import AttemptGrader
 from trunchray.evaluators.attempts.harness import HarnessBackend
 from trunchray.evaluators.attempts.looking import shown
 
-KEY, LOGIN, OURS = "k9Xv72mQpL0aZr", "login-3f9A7c21Bd", "an-old-password"
+KEY, LOGIN, OURS = "k9Xv72mQpL0aZr", "login-3f9A7c21Bd", "pw-8Kq2Zt5Wn1"
 LEAKS = (KEY, LOGIN, OURS)
 
 
@@ -58,7 +58,7 @@ class Bench:
         )
 
     async def shell(self, script: str, **more: Any) -> Trace:
-        given = {"env": {"TOOL_KEY": ""}, "home_files": (".tool/auth.json",), **more}
+        given: dict[str, Any] = {"env": {"TOOL_KEY": ""}, "home_files": (".tool/auth.json",), **more}
         return await self.run(Harness(command=("sh", "-c", f"{script} # {{prompt}}"), **given))
 
     def timing(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ MOST = 200
 
 
 def safe_name(text: str) -> str:
-    """The text as the name of one folder: never of another folder, and never of none.
+    """The text as the name of one folder: never a path that leads elsewhere, and never empty.
 
     Different texts can give the same name, as "a/b" and "a_b" do.
     """
