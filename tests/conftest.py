@@ -11,9 +11,10 @@ settings.load_profile("trunchray")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Two processes for the whole suite; what is chosen from it runs in this one, where a debugger reaches it.
+    """Three processes for the whole suite; what is chosen from it runs in this one, where a debugger reaches it.
 
-    More would each start a Ray, an S3 server and litellm of their own, which costs more than it gains.
+    Tests wait for a third of their time, so that two processors have enough to do. More would each start a Ray, an S3
+    server and litellm of their own, which costs more than it gains.
     """
     everything = config.args_source is pytest.Config.ArgsSource.TESTPATHS
-    return 2 if everything and not (config.option.keyword or config.option.markexpr) else 0
+    return 3 if everything and not (config.option.keyword or config.option.markexpr) else 0

@@ -151,10 +151,11 @@ def _identities() -> list[dict[str, object]]:
 def _free_ports(count: int) -> list[int]:
     """Ports that are free together with the one 10,000 above, where the server puts gRPC.
 
-    Both lie outside of the ranges that Ray and the system give away by themselves.
+    Both lie outside of the ranges that Ray and the system give away by themselves. Processes that were started one
+    after another do not look at the same ports at the same time.
     """
     found: list[int] = []
-    for port in range(20_000 + os.getpid() % 1000, 22_700):
+    for port in range(20_000 + 10 * os.getpid() % 2000, 22_700):
         if _free(port) and _free(port + 10_000):
             found.append(port)
         if len(found) == count:
