@@ -51,7 +51,7 @@ def test_a_killed_evaluation_goes_on(pool: str, tmp_path: Path, request: pytest.
     command = [sys.executable, str(program), str(tmp_path), address]
 
     first = subprocess.Popen([*command, "hangs"])
-    while stored(out) < FINISHED:
+    while stored(out) < FINISHED or len(log.read_text(encoding="utf-8").split()) < FINISHED + CONCURRENCY:
         assert first.poll() is None
         threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
     first.kill()
