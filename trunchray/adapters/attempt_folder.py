@@ -22,8 +22,9 @@ from pydantic import JsonValue, ValidationError
 from trunchray.adapters.scratch import scratch
 from trunchray.adapters.store import Store
 from trunchray.adapters.survey import Survey, TreeCaps
+from trunchray.adapters.transfers import each
 from trunchray.adapters.tree import tree_digest
-from trunchray.adapters.tries import TRIES, Tries, each
+from trunchray.adapters.tries import TRIES, Tries
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.digest import digest
 from trunchray.core.frozen import first_problem

@@ -13,21 +13,18 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from trunchray.adapters.store import Store
+from trunchray.adapters.transfers import each
 from trunchray.core.frozen import Frozen
 from trunchray.errors import StoreError
 
 TRIES = ".tries"
 _CHOSEN = ".chosen.json"
-_AT_A_TIME = 8
-"""Files on their way."""
 
 
 class _Chosen(Frozen):
@@ -113,12 +110,6 @@ class Tries:
         else:
             each(self._store.remove, self._store.find(TRIES))
         self._store.remove(_CHOSEN)
-
-
-def each(action: Callable[[str], object], paths: Iterable[str]) -> None:
-    """Do something with several files at a time."""
-    with ThreadPoolExecutor(_AT_A_TIME) as threads:
-        tuple(threads.map(action, paths))
 
 
 def _move(source: Path, target: Path) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 
 from pydantic import JsonValue
 
-from trunchray.adapters.attempt_folder import AttemptFolder, AttemptWriter
+from trunchray.adapters.attempt_folder import WORKSPACE, AttemptFolder, AttemptWriter
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Caps, Ending
@@ -74,7 +74,7 @@ class _Kept:
 
     @classmethod
     def of(cls, kept: Survey, lost: list[str], mask: Mask) -> _Kept:
-        large = [f"cwd/{path}" for path in kept.too_large]
+        large = [f"{WORKSPACE}/{path}" for path in kept.too_large]
         return cls(_named(large, mask), _named([*lost, *kept.left_out], mask))
 
 
