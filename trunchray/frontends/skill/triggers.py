@@ -1,6 +1,6 @@
 """`trunchray skills triggers`: how often a coding tool loads a skill for queries that should, and should not, load it.
 
-Only the skill's name and description are there, with a body that asks for a word: who says it has loaded the skill.
+Only the skill's name and description are there, with a body that asks for a word: a run that has it loaded the skill.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class TriggersResult(Frozen):
     settled: bool
     """Whether each query had at least three runs; fewer are a quick look."""
     threshold: float
-    not_kept: int
+    not_kept: int = 0
     """Runs that left nothing because their place failed: they are run again."""
     results: tuple[QueryResult, ...]
     summary: Counts
