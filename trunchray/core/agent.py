@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from trunchray.core.digest import digest
-from trunchray.core.frozen import Frozen
+from trunchray.core.frozen import Frozen, Sparse
 from trunchray.core.harness import Harness
 from trunchray.core.trial import FinishReason, Usage
 
@@ -24,8 +24,10 @@ SystemPrompt = Literal["system", "developer", "user"]
 """The role under which a system prompt is sent; "user" puts it before the prompt, in the same message."""
 
 
-class Limits(Frozen):
+class Limits(Sparse):
     """What one trial may use. The run's limits replace the release's, and a model's replace the run's."""
+
+    unless_none = frozenset({"wall"})
 
     max_steps: int = Field(default=10, ge=1)
     """Model calls in one trial."""
@@ -34,14 +36,6 @@ class Limits(Frozen):
     """Tokens the model may write in one call."""
     wall: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Seconds a trial may spend in model calls and tools; waits for a rate limit do not count. None: no limit."""
-
-    @model_serializer(mode="wrap")
-    def _wall_when_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, JsonValue]:
-        """Left out when None, so that digests are those of limits that had no such field."""
-        shown: dict[str, JsonValue] = handler(self)
-        if self.wall is None:
-            shown.pop("wall", None)
-        return shown
 
 
 class Price(Frozen):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
-
-from trunchray.core.frozen import Frozen
+from trunchray.core.frozen import Sparse
 
 Status = Literal["ok", "error", "timeout", "exception", "harness-missing", "skipped"]
 """How an attempt ended: exit code 0; another one, or it could not be staged or started; too late; broken down on our
@@ -16,8 +14,10 @@ FAILURES: tuple[Status, ...] = ("error", "timeout", "exception", "harness-missin
 """Attempts that should have given an answer and did not."""
 
 
-class AttemptTiming(Frozen):
+class AttemptTiming(Sparse):
     """`timing.json`, which is written last: an attempt folder that has it is complete and never touched again."""
+
+    unless_none = frozenset({"reason", "loaded"})
 
     case_id: str
     """As it was authored; `q000` and so on for trigger queries."""
@@ -51,9 +51,3 @@ class AttemptTiming(Frozen):
     """What is not kept of the workspace, as `<path>: <why>`: sockets, pipes, devices, links that lead out of it."""
     loaded: bool | None = None
     """Whether the skill was loaded; None but for trigger queries."""
-
-    @model_serializer(mode="wrap")
-    def _what_there_is(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """`reason` and `loaded` only where there is one."""
-        shown: dict[str, Any] = handler(self)
-        return {name: value for name, value in shown.items() if value is not None or name == "return_code"}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, ValidationError, model_serializer
 from pydantic.alias_generators import to_camel
 
 
@@ -18,6 +20,17 @@ class CamelFrozen(Frozen):
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True, serialize_by_alias=True
     )
+
+
+class Sparse(Frozen):
+    """The same, without the fields `unless_none` in its JSON where they are None: what it was before they came."""
+
+    unless_none: ClassVar[frozenset[str]]
+
+    @model_serializer(mode="wrap")
+    def _what_is_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        shown: dict[str, Any] = handler(self)
+        return {name: value for name, value in shown.items() if value is not None or name not in self.unless_none}
 
 
 def first_problem(error: ValidationError) -> str:

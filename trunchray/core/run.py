@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from shlex import quote
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, JsonValue, SerializerFunctionWrapHandler, model_serializer, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
-from trunchray.core.frozen import Frozen
+from trunchray.core.frozen import Frozen, Sparse
 from trunchray.core.grader_spec import GraderSpec
 from trunchray.core.names import nearest
 from trunchray.errors import UsageError
@@ -28,10 +28,6 @@ SHARD_SIZE = 128
 Aim = Literal["run", "retry", "regrade"]
 """Which trials a command does: those that have no row and those that ended in an error that asking again could mend; of
 these the latter alone; or those whose answers are stored, because only grading failed."""
-
-
-_LATER = ("regrades", "grading")
-"""Fields of a `RunSpec` that earlier versions did not have."""
 
 
 class Selection(Frozen):
@@ -51,8 +47,10 @@ class Regrades(Frozen):
     """The run that has them."""
 
 
-class RunSpec(Frozen):
+class RunSpec(Sparse):
     """The whole question of a run. It holds no credential: agents name environment variables."""
+
+    unless_none = frozenset({"regrades", "grading"})
 
     format: Literal[1] = 1
     run_id: RunId
@@ -71,12 +69,6 @@ class RunSpec(Frozen):
 
     grading: GraderSpec | None = None
     """Who grades the attempts of a skill eval by their rubrics; None: nobody does."""
-
-    @model_serializer(mode="wrap")
-    def _what_is_set(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Later fields are left out when None, so that what is stored of other runs is what it was without them."""
-        shown: dict[str, Any] = handler(self)
-        return {name: value for name, value in shown.items() if name not in _LATER or value is not None}
 
     @model_validator(mode="after")
     def _agents_differ(self) -> Self:
