@@ -58,6 +58,7 @@ def out(tmp_path: Path) -> str:
 def unmeasured(report: EvaluationReport) -> Any:
     """What two runs of the same have in common."""
     found = report.to_json()
+    found.pop("run", None)
     for case in found["cases"]:
         case.pop("ms")
     return found
