@@ -76,8 +76,8 @@ def retry(
 
         job = prepare_retry(run, model or ())
     if not job.count:
-        output.note("nothing to retry: no row that counts is an error whose cause may be gone")
         report = report_again(run, output.warn)
+        output.note(f"nothing to retry: {_why_nothing(report, model)}")
         tell(output, report, run)
         _tell_ungraded(output, job, report, run, model)
         return
@@ -94,6 +94,13 @@ def retry(
         how_on = _how_on(job, observer.last)
         output.note(f"{left:,} of {job.count:,} errors are left whose cause may be gone; {how_on}")
         raise typer.Exit(3)
+
+
+def _why_nothing(report: Report, models: Collection[str] | None) -> str:
+    errors = sum(each.error for each in report.models if not models or each.name in models)
+    if not errors:
+        return "no trial that counts ended in an error"
+    return f"{errors:,} that count ended in an error, but with none would asking the same again end otherwise"
 
 
 def _tell_ungraded(output: Output, job: Retry, report: Report, run: str, models: Collection[str] | None) -> None:

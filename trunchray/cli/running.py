@@ -176,14 +176,26 @@ def _judge(output: Output, driven: _Driven, job: Job) -> None:
         output.note(f"{others:,} trials of models that this command does not name are owed")
     if errors / planned > allowed:
         unmended = ungraded(models)
-        again = "; the same command asks again those whose cause may be gone" if errors > unmended else ""
+        again = _asked_again(job, asked)
         output.note(
             f"{errors:,} of {planned:,} trials ended in an error, which is no verdict on the model (max_error_share is "
-            f"{allowed:g}){again}"
+            f"{allowed:g}); {again}"
         )
         if unmended:
             output.note(way_to_grade(unmended, job.run_uri))
         raise typer.Exit(3)
+
+
+def _asked_again(job: Job, asked: set[str]) -> str:
+    """What comes of giving the command again, where trials of these models ended in errors."""
+    from trunchray.adapters.runs import RunFolder
+    from trunchray.engine.progress import Snapshot
+
+    last = Snapshot.read(RunFolder(job.run_uri).progress())
+    again = sum(agent.counted.retryable for agent in last.agents if agent.name in asked) if last else 0
+    if not again:
+        return "asking the same again mends none of them"
+    return f"the same command, and `trunchray retry`, asks again {again:,} of them, whose cause may be gone"
 
 
 def _why_owed(driven: _Driven, job: Job, owed: int, planned: int) -> str:

@@ -176,6 +176,9 @@ def test_a_recorded_output_that_is_missing(here: Path, config: dict[str, Any], t
     assert outcome.code == 3
     assert "old: 2 × provider/" in outcome.out
     assert "2 of 8 trials ended in an error, which is no verdict on the model (max_error_share is 0)" in outcome.err
+    assert "(max_error_share is 0); asking the same again mends none of them" in outcome.err
+    retried = trunchray("retry", "runs/r")
+    assert (retried.code, "2 that count ended in an error, but with none would asking" in retried.err) == (0, True)
     value = trunchray("report", "runs/r", "--json").json["models"][0]
     assert (value["passed"], value["failed"], value["error"], value["not_run"]) == (6, 0, 2, 0)
     assert trunchray("run", write(config, models=models, max_error_share=0.25)).code == 0
@@ -189,6 +192,7 @@ def test_a_provider_that_goes_away(config: dict[str, Any], trunchray: CommandLin
         outcome = trunchray("run", write(config, models=models), "--json")
     assert outcome.code == 3
     assert (outcome.json["passed"], outcome.json["error"], outcome.json["complete"]) == (7, 1, True)
+    assert "asks again 1 of them, whose cause may be gone" in outcome.err
 
 
 def asked_over_http(name: str, provider: CountingProvider, key: str) -> dict[str, Any]:
