@@ -46,6 +46,13 @@ def test_tools_are_asked_in_several_calls():
     assert from_sizes(never, sizes, trials=1).tokens.expected == 104 + 100
 
 
+def test_an_answer_that_is_known():
+    """A mock that says one word is not taken to write an eighth of what it may."""
+    found = from_sizes(PRICED, [Size(400, 1, tools=False)], trials=10, answer=0.25)
+    assert found.tokens.expected == 10 * (104 + 1)
+    assert found.tokens.high == pytest.approx(10 * (400 / 3 + 4 + 1))
+
+
 def test_without_a_price_there_are_only_tokens():
     """An unknown cost is no cost of 0."""
     assert from_sizes(UNPRICED, [Size(400, 1, tools=False)], trials=1).usd is None

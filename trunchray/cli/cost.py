@@ -50,7 +50,7 @@ class CostCheck:
         """Before a job. `yes`: everything is confirmed."""
 
         def estimate(pilot: int | None) -> list[ModelEstimate]:
-            return estimate_cost(job.spec, job.release, job.run_uri, pilot=pilot)
+            return estimate_cost(job.spec, job.release, job.run_uri, pilot=pilot, inputs=job.inputs)
 
         unasked = job.config.confirm_above
         limit = f"limit it with --budget-usd {unasked:g}, " if unasked else ""

@@ -75,9 +75,12 @@ def size(case: CaseInput, schemas: Sequence[bytes]) -> Size:
     return Size(sum(map(len, (*texts, *schemas))), len(texts), bool(schemas))
 
 
-def from_sizes(agent: AgentSpec, sizes: Sequence[Size], trials: int) -> ModelEstimate:
-    """The cost of `trials` trials, spread evenly over cases of these sizes, of which there is at least one."""
-    low, expected, high = (_trial(agent, sizes, assumption) for assumption in range(3))
+def from_sizes(agent: AgentSpec, sizes: Sequence[Size], trials: int, *, answer: float | None = None) -> ModelEstimate:
+    """The cost of `trials` trials, spread evenly over cases of these sizes, of which there is at least one.
+
+    `answer`: the tokens of an answer, where they are known, as those of a mock are.
+    """
+    low, expected, high = (_trial(agent, sizes, assumption, answer) for assumption in range(3))
     tokens = [trials * (read + written) for read, written in (low, expected, high)]
     usd = [trials * dollars for dollars in (_usd(agent, *one) for one in (low, expected, high)) if dollars is not None]
     return ModelEstimate(
@@ -118,10 +121,10 @@ def together(ranges: Iterable[Range | None]) -> Range:
     return sum((one for one in ranges if one), NOTHING)
 
 
-def _trial(agent: AgentSpec, sizes: Sequence[Size], assumption: int) -> tuple[float, float]:
+def _trial(agent: AgentSpec, sizes: Sequence[Size], assumption: int, answer: float | None) -> tuple[float, float]:
     """The tokens that one trial reads and writes on average. `assumption` is 0 for low, 1 for typical, 2 for high."""
     limits = agent.limits
-    written = max(1.0, OUTPUT_SHARE[assumption] * limits.max_output_tokens)
+    written = max(1.0, OUTPUT_SHARE[assumption] * limits.max_output_tokens if answer is None else answer)
     calls = min(CALLS_WITH_TOOLS[assumption], limits.max_steps, limits.max_tool_calls + 1)
     read = fsum(
         _read(

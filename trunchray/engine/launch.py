@@ -157,11 +157,17 @@ def check(spec: RunSpec, release: StoredRelease, out: str, *, takeover: bool = F
 
 
 def estimate_cost(
-    spec: RunSpec, release: StoredRelease, run_uri: str, *, pilot: int | None = None, aim: Aim = "run"
+    spec: RunSpec,
+    release: StoredRelease,
+    run_uri: str,
+    *,
+    pilot: int | None = None,
+    aim: Aim = "run",
+    inputs: Mapping[str, bytes] | None = None,
 ) -> list[ModelEstimate]:
     """What the trials of the models of `spec` will cost that are done in the run at `run_uri`. Writes nothing.
 
-    Of a `pilot` of so many trials of each model, only those that it runs.
+    Of a `pilot` of so many trials of each model, only those that it runs. `inputs` as in `launch`.
 
     Raises:
         UsageError: the run cannot be carried out as asked.
@@ -169,7 +175,7 @@ def estimate_cost(
     folder = RunFolder(run_uri)
     plan = make_plan(_extended(folder, spec), release.cases().index)
     wanted = {agent.name for agent in spec.agents}
-    return [one for one in estimate(plan, folder, release, pilot, aim) if one.name in wanted]
+    return [one for one in estimate(plan, folder, release, pilot=pilot, aim=aim, inputs=inputs) if one.name in wanted]
 
 
 def _extended(folder: RunFolder, wanted: RunSpec) -> RunSpec:

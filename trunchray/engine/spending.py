@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pydantic_core import to_json
 
 from trunchray.adapters import parts
+from trunchray.adapters.models.replay import load_replay
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import READERS, RunFolder
-from trunchray.core.agent import AgentSpec
+from trunchray.core.agent import AgentSpec, ModelAgent
 from trunchray.core.budget import Budget, Purse, Spend, total
 from trunchray.core.estimate import ModelEstimate, Size, from_rows, from_sizes, one_trial, size
 from trunchray.core.plan import Plan
@@ -103,15 +104,24 @@ def read_paid(plan: Plan, folder: RunFolder, commits: Mapping[str, Receipt]) -> 
 
 
 def estimate(
-    plan: Plan, folder: RunFolder, release: StoredRelease, pilot: int | None = None, aim: Aim = "run"
+    plan: Plan,
+    folder: RunFolder,
+    release: StoredRelease,
+    *,
+    pilot: int | None = None,
+    aim: Aim = "run",
+    inputs: Mapping[str, bytes] | None = None,
 ) -> list[ModelEstimate]:
-    """For each model of the plan, what the trials to be done will cost; of a `pilot`, no more than so many in all."""
+    """For each model of the plan, what the trials to be done will cost; of a `pilot`, no more than so many in all.
+
+    `inputs` holds files that agents need, by SHA-256.
+    """
     planned = len(plan.evals) * plan.spec.attempts
     all_of_them = planned if pilot is None else min(planned, pilot)
     # To look whether all commits count would take longer than it is worth.
     paid = read_paid(plan, folder, folder.commits())
     owed = {name: of.retryable if aim == "retry" else max(0, all_of_them - of.rows) for name, of in paid.items()}
-    return _estimates(plan, release, paid, owed)
+    return _estimates(plan, release, paid, owed, inputs or {})
 
 
 @dataclass(frozen=True)
@@ -131,7 +141,7 @@ class Balance:
         paid = read_paid(plan, folder, counting_commits(plan, folder))
         levels = folder.spending()
         spent = {name: of.spent.most(levels.get(name, Spend())) for name, of in paid.items()}
-        one_each = _estimates(plan, release, paid, dict.fromkeys(paid, 1))
+        one_each = _estimates(plan, release, paid, dict.fromkeys(paid, 1), {})
         purse = Purse(
             spending.whole,
             spending.each,
@@ -164,7 +174,11 @@ class Balance:
 
 
 def _estimates(
-    plan: Plan, release: StoredRelease, paid: Mapping[str, Paid], trials: Mapping[str, int]
+    plan: Plan,
+    release: StoredRelease,
+    paid: Mapping[str, Paid],
+    trials: Mapping[str, int],
+    inputs: Mapping[str, bytes],
 ) -> list[ModelEstimate]:
     sizes: list[Size] = []
     found: list[ModelEstimate] = []
@@ -174,8 +188,19 @@ def _estimates(
             found.append(from_rows(agent, sample, trials[agent.name]))
         else:
             sizes = sizes or _sizes(plan, release)
-            found.append(from_sizes(agent, sizes, trials[agent.name]))
+            found.append(from_sizes(agent, sizes, trials[agent.name], answer=_answer(agent, inputs)))
     return found
+
+
+def _answer(agent: AgentSpec, inputs: Mapping[str, bytes]) -> float | None:
+    """How many tokens a mock answers with whose answers are at hand; None of other models."""
+    mock = agent.mock if isinstance(agent, ModelAgent) else None
+    if mock is None:
+        return None
+    if mock.script:
+        return max(len(reply.text) + sum(len(to_json(call)) for call in reply.tool_calls) for reply in mock.script) / 4
+    content = inputs.get(mock.replay or "")
+    return None if content is None else load_replay(content, f"recorded outputs of {agent.name!r}").tokens()
 
 
 def _sizes(plan: Plan, release: StoredRelease) -> list[Size]:

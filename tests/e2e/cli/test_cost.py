@@ -57,6 +57,19 @@ def test_an_estimate_runs_nothing(config: dict[str, Any], trunchray: CommandLine
     assert "a token is about 4 bytes" in plain.out
 
 
+def test_what_a_mock_will_say_is_known(config: dict[str, Any], trunchray: CommandLine):
+    """An estimate goes by its script or its recorded outputs, and not by what a model might say at most."""
+    Path("o.jsonl").write_text("".join(f'{{"case_id": "c{n}", "output": "word"}}\n' for n in range(CASES)))
+    price = {"input": 0, "output": 1}
+    models = [
+        {"id": "mock/script", "name": "s", "mock": {"script": [{"text": "word"}]}, "price": price},
+        {"id": "mock/replay", "name": "r", "mock": {"replay": "o.jsonl"}, "price": price},
+    ]
+    Path("run.yaml").write_text(yaml.safe_dump(config | {"models": models}), encoding="utf-8")
+    for model in trunchray("run", "run.yaml", "--estimate", "--json").json["models"]:
+        assert model["usd"] == dict.fromkeys(("low", "expected", "high"), pytest.approx(CASES / 1e6)), model["name"]
+
+
 def test_much_is_not_spent_unasked(config: dict[str, Any], trunchray: CommandLine):
     """Without a terminal, a run above confirm_above needs --yes; the refusal names the sum, and nothing ran."""
     with CountingProvider() as provider:

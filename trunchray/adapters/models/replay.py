@@ -44,6 +44,14 @@ class Replay:
     def __len__(self) -> int:
         return len(self._rows)
 
+    def tokens(self) -> float:
+        """What an answer takes on average, at about four characters a token where the file does not say; 0 of none."""
+        known = (row.usage and row.usage.output_tokens for row in self._rows.values())
+        counts = [
+            len(row.text) / 4 if said is None else said for said, row in zip(known, self._rows.values(), strict=True)
+        ]
+        return sum(counts) / len(counts) if counts else 0.0
+
     def find(self, case_id: str, attempt: int) -> RecordedOutput | None:
         """The row of this attempt (from 1), else the row that serves every attempt, else None."""
         return self._rows.get((case_id, attempt)) or self._rows.get((case_id, None))
