@@ -6,7 +6,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from trunchray.adapters.calling import let_go
+from trunchray.adapters.calling import in_thread, let_go
+from trunchray.adapters.input_cache import InputCache
 from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache
 from trunchray.adapters.models.connect import build_client
@@ -54,6 +55,7 @@ class Cast:
             UsageError: whoever grades cannot be asked.
         """
         self._folder, self._program, self._telemetry, self._watched = folder, program, telemetry, watched
+        self._inputs = InputCache(folder)
         self._toolbox = Toolbox(_tools(release), telemetry=telemetry)
         self._cache = ReplyCache.at(cache) if cache else None
         self._sandbox = EvaluatorSandbox(slots=slots)
@@ -105,6 +107,7 @@ class Cast:
         if self._cache:
             self._cache.close()
         await self._sandbox.close()
+        await in_thread(self._inputs.close)
 
     def _checks(self, release: StoredRelease) -> AnyGrader:
         if program := self._program:
@@ -129,8 +132,8 @@ class Cast:
         from trunchray.agents.harness.agent import HarnessTool  # noqa: PLC0415 - as above
         from trunchray.core.staging import Staging  # noqa: PLC0415 - as above
 
-        staging = Staging.model_validate_json(self._folder.input(spec.staging))
-        return HarnessTool(spec, staging, self._folder.input)
+        staging = Staging.model_validate_json(self._inputs(spec.staging))
+        return HarnessTool(spec, staging, self._inputs)
 
 
 def _attempt_grader(spec: RunSpec, run: str) -> AttemptGrader | None:
