@@ -9,7 +9,7 @@ from pathlib import Path
 
 from trunchray.adapters.tree import copy_file
 
-LONGEST_PATH = 800
+LONGEST_PATH = 768
 """Bytes of a relative path that is kept; object stores have room for 1,024 with what goes before it."""
 _KINDS = {
     stat.S_IFIFO: "a named pipe",
