@@ -181,6 +181,10 @@ def test_a_driver_that_ended_in_order(driver: Driver, reader: StatusReader):
     status = reader.read()
     assert (status.state, status.driver, status.lost, status.committed.rows) == ("waiting", None, None, 4)
     assert blocks(status) == ["nobody drives it; the same `trunchray run` command continues it"]
+    command = "trunchray run s3://b/.jobs/0/run.yaml --address auto --yes"  # as a job of a cluster gives it
+    job = status.model_copy(update={"latest": Snapshot(run_id="r", agents=(), command=command)})
+    how = f"submitting it again continues it, and so does `{command}` on a node of its cluster"
+    assert blocks(job)[0] == f"nobody drives it; {how}"
     assert not reader.doubtful
     driver.tells(done(10), final=True)
     assert reader.read().state == "complete"

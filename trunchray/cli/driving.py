@@ -114,6 +114,9 @@ def tell(
     flips: FlipReport | None = None,
 ) -> None:
     """The outcome of the command: the report and where it is, with verdicts that changed; `more` is for programs."""
+    from trunchray.adapters.store import Store
+
+    place = Store(run_uri).uri  # whole, whichever way the run was named
 
     def show(console: Console) -> None:
         from trunchray.cli.regrade_tables import show_flips
@@ -122,6 +125,6 @@ def tell(
         show_report(console, report)
         if flips:
             show_flips(console, flips, run_uri)
-        console.print(f"report  {run_uri}/report/report.html")
+        console.print(f"report  {place}/report/report.html")
 
-    output.result(report.model_dump(mode="json") | {"uri": run_uri, **(more or {})}, show)
+    output.result(report.model_dump(mode="json") | {"uri": place, **(more or {})}, show)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shlex import quote
 
 from trunchray.core.closing import remedy
-from trunchray.core.wording import ago, duration, way_to_grade
+from trunchray.core.wording import ago, duration, way_to_grade, way_to_name_a_grader
 from trunchray.engine.progress import AgentProgress, Snapshot
 from trunchray.engine.status import Status
 
@@ -39,6 +39,8 @@ def _errors(status: Status) -> list[str]:
         said.append(f"{_trials(count)} ended in an error whose cause may be gone{_by_model(status)}: {again}")
     if count := status.ungraded:
         said.append(way_to_grade(count, status.regrades or status.uri))
+    if count := sum(agent.counts.not_graded for agent in status.committed.agents):
+        said.append(way_to_name_a_grader(count, status.regrades or status.uri))
     return said
 
 
@@ -60,6 +62,8 @@ def _trials(count: int) -> str:
 def _waiting(status: Status) -> str:
     command = status.latest.command if status.latest else ""
     how = f"`{command}` continues it" if command else "the same `trunchray run` command continues it"
+    if "--address auto" in command:
+        how = f"submitting it again continues it, and so does `{command}` on a node of its cluster"
     if status.lost is None:
         return f"nobody drives it; {how}"
     last = "" if status.heartbeat_age is None else f" (last heartbeat {ago(status.heartbeat_age)})"

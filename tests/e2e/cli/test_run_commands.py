@@ -48,6 +48,7 @@ def test_what_other_tools_rely_on(config: dict[str, Any], trunchray: CommandLine
     again = trunchray("report", "runs/r", "--json")
     assert again.code == 0
     assert again.json["models"] == value["models"]
+    assert again.json["uri"] == value["uri"] == str(Path("runs/r").resolve())
 
 
 def test_what_compiling_gives(here: Path, trunchray: CommandLine):
