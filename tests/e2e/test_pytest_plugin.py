@@ -157,7 +157,7 @@ def test_a_file_without_an_evaluation_is_an_error(project: pytest.Pytester):
     """As it is collected, with what the command line would say."""
     files = {
         "import no_such_module_x": "cannot be imported: ModuleNotFoundError: No module named 'no_such_module_x'",
-        "x = 1": "exports no spec; assign a mapping",
+        "evaluation = {}": "exports no spec: `evaluation` is a mapping without",
         "evaluation = {'name': 'e', 'task': str, 'data': [], 'scorers': {}}": "scorers",
         "evaluation = {'name': 'e', 'task': str, 'data': [], 'alow': {}}": "unknown key 'alow'",
     }
@@ -168,6 +168,15 @@ def test_a_file_without_an_evaluation_is_an_error(project: pytest.Pytester):
     for why in files.values():
         assert why in result.stdout.str()
     assert "Traceback" not in result.stdout.str()
+
+
+def test_a_file_without_a_spec_is_passed_over(project: pytest.Pytester):
+    """Where it is in the folder of evaluations, with a warning: they may share it. One that is named needs one."""
+    (project.path / "evals" / "helpers.py").write_text("x = 1")
+    result = run_here(project, "evals", "--trunchray-evals")
+    result.assert_outcomes(passed=3, warnings=1)
+    result.stdout.fnmatch_lines(["*passed over: '*helpers.py' exports no spec; assign a mapping*"])
+    run_here(project, "--trunchray-evals=evals/helpers.py").assert_outcomes(errors=1)
 
 
 def test_an_evaluation_that_cannot_be_run_fails_every_check(project: pytest.Pytester):

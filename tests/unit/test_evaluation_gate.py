@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from support.evaluations import concluded, experiment, outcome
+from support.evaluations import concluded, experiment, outcome, result
 from trunchray.core.allowance import Allowance, allowances
 from trunchray.core.evaluation import CaseOutcome, EvaluationReport, conclude, failure
 from trunchray.errors import EvalFailure, UsageError
@@ -168,9 +168,31 @@ def test_a_failure_names_every_broken_limit_with_its_cases():
         "  S: 1 drop, 0 allowed: 'a'",
         "  T: 1 drop, 0 allowed: 'a'",
         "  T: must pass: 'a'",
+        "  S — a",
+        "  S — b",
+        "  S — c",
+        "  T — a (must pass)",
+        "  T — c",
     ]
     assert error.report is report
     assert (error.exit_code, type(error)) == (1, EvalFailure)
+
+
+def test_a_failure_says_why():
+    """Where nothing else is printed, too; only of checks that broke a limit, and once of a run that failed."""
+    cases = [
+        CaseOutcome(
+            name="a", input="a", checks={"S": result(False, "run failed: x"), "T": result(False, "run failed: x")}
+        ),
+        CaseOutcome(name="b", input="b", checks={"S": result(False, "too long"), "T": result(True)}),
+    ]
+    found = conclude("e", None, cases, scorers=["S", "T"], allow={"T": Allowance(miss=1)}, compare=None)
+    assert str(failure(found)).splitlines() == [
+        "e does not pass",
+        "  S: 2 misses, 0 allowed: 'a', 'b'",
+        "  S — a: run failed: x",
+        "  S — b: too long",
+    ]
 
 
 def test_a_failure_crosses_processes():
@@ -183,7 +205,8 @@ def test_a_failure_crosses_processes():
 def test_a_failure_names_at_most_fifty_cases_of_a_limit():
     """Its report has the rest."""
     error = failure(concluded({f"c{number}": "f" for number in range(1051)}))
-    assert str(error).endswith("'c49' and 1,001 more")
+    assert str(error).splitlines()[1].endswith("'c49' and 1,001 more")
+    assert str(error).splitlines()[-2:] == ["  S — c4", "  … and 1,046 more"]
     assert len(error.report.scorers["S"].failed) == 1051
 
 
@@ -276,6 +299,7 @@ def test_the_report_as_json():
         ],
         "flips": {"fixed": [], "broke": [], "added": [], "removed": []},
         "experiment": experiment({"a": "pf", "b": "sp"}).to_json(),
+        "run": "",
     }
 
 

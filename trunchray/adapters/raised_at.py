@@ -18,7 +18,7 @@ def raised_at(error: BaseException) -> str:
     """
     lines = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
     file, line = next(((file, line) for file, line in reversed(lines) if _is_own(file)), ("", 0))
-    return f" ({_named(file)}:{line})" if file else ""
+    return f" ({named_from_here(file)}:{line})" if file else ""
 
 
 def _is_own(file: str) -> bool:
@@ -28,6 +28,7 @@ def _is_own(file: str) -> bool:
     return not any(path.is_relative_to(folder) for folder in (*INSTALLED, OURS))
 
 
-def _named(file: str) -> str:
+def named_from_here(file: str) -> str:
+    """A path below the current directory as it leads from there; any other, and a URI, as it is."""
     path, here = Path(file), Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else file

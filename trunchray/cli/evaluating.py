@@ -10,7 +10,7 @@ import typer
 from trunchray.cli.diversion import divert_for_good, diverted
 from trunchray.cli.options import Json
 from trunchray.cli.output import Output
-from trunchray.errors import EvalFailure, Interrupted, SpecError, TrunchrayError, UsageError
+from trunchray.errors import EvalFailure, SpecError, TrunchrayError, UsageError
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -66,7 +66,7 @@ def run(
 def _evaluated(file: str, **options: Any) -> EvaluationReport:
     """Load and run on one event loop: what a file's async function makes may belong to it."""
     from trunchray.adapters.loops import own_loop
-    from trunchray.frontends.evaluation.evaluate import aevaluate
+    from trunchray.frontends.evaluation.evaluate import aevaluate, interruption
     from trunchray.frontends.evaluation.loading import load
 
     try:
@@ -77,7 +77,7 @@ def _evaluated(file: str, **options: Any) -> EvaluationReport:
     except SystemExit as e:
         raise UsageError(f"{file!r} ended the process (SystemExit: {e.code!r}) before there was a result") from e
     except KeyboardInterrupt as e:
-        raise Interrupted("interrupted; the same command continues") from e
+        raise interruption(e) from None
 
 
 def _refusal(error: TrunchrayError) -> JsonValue:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from pydantic import JsonValue
@@ -11,11 +11,16 @@ from trunchray.core.allowance import Allowance
 from trunchray.core.changes import Changes, changes
 from trunchray.core.check_result import CheckResult
 from trunchray.core.evaluation_markdown import FailedCheck, evaluation_markdown
-from trunchray.core.evaluation_text import check_text, evaluation_text, named
+from trunchray.core.evaluation_text import check_text, evaluation_text, failed_lines, named
 from trunchray.core.experiment import CheckRecord, Experiment
 from trunchray.core.frozen import Frozen
 from trunchray.core.scorer_report import Marked, ScorerReport, scorer_report
 from trunchray.errors import EvalFailure
+
+FIRST = 5
+"""Cases of which a message says why they failed; the report has all of them."""
+UNDECIDED = "judge: "
+"""How the reason begins why a check failed that the judge did not decide."""
 
 
 class CaseOutcome(Frozen):
@@ -67,6 +72,8 @@ class EvaluationReport(Frozen):
     flips: Changes
     experiment: Experiment
     """What a later run can be compared with."""
+    run: str = ""
+    """The folder, or the URI, of all that was stored of it."""
 
     def markdown(self) -> str:
         """A page for a pull request."""
@@ -86,11 +93,21 @@ class EvaluationReport(Frozen):
             "cases": [case.to_json() for case in self.cases],
             "flips": self.flips.to_json(),
             "experiment": self.experiment.to_json(),
+            "run": self.run,
         }
 
     def explained(self, scorer: str) -> str:
         """Which limits of one check are broken, on one line; then every case that failed it, and why."""
         return check_text(self.scorers[scorer], [each for each in self._failed() if each.check == scorer])
+
+    def reasons(self, scorers: Collection[str]) -> list[str]:
+        """Why the first cases failed that one of these checks failed, a line each."""
+        return failed_lines([each for each in self._failed() if each.check in scorers], FIRST)
+
+    def undecided(self, asked: Collection[str]) -> int:
+        """How many of the results say that the judge decided nothing, where these checks are its."""
+        found = [result for case in self.cases for name, result in case.checks.items() if name in asked]
+        return sum(not each.passed and (each.explanation or "").startswith(UNDECIDED) for each in found)
 
     def _failed(self) -> list[FailedCheck]:
         return [
@@ -109,6 +126,7 @@ def conclude(
     scorers: Sequence[str],
     allow: Mapping[str, Allowance],
     compare: Experiment | None,
+    run: str = "",
 ) -> EvaluationReport:
     """Judge an evaluation. `scorers` is in the order of the spec, `cases` in that of the data.
 
@@ -128,17 +146,19 @@ def conclude(
         cases=tuple(counted),
         flips=changes(experiment, compare),
         experiment=experiment,
+        run=run,
     )
 
 
 def failure(report: EvaluationReport) -> EvalFailure:
-    """The error that names every limit that the evaluation broke, with its cases."""
+    """The error that names every limit that the evaluation broke, with its cases, and why the first of them failed."""
     lines = [
         f"{scorer}: {broken}: {named(broken.cases)}"
         for scorer, each in report.scorers.items()
         for broken in each.broken
     ]
-    return EvalFailure("\n  ".join([f"{report.name} does not pass", *lines]), report)
+    reasons = report.reasons([scorer for scorer, each in report.scorers.items() if each.broken])
+    return EvalFailure("\n  ".join([f"{report.name} does not pass", *lines, *reasons]), report)
 
 
 def _experiment(name: str, about: Mapping[str, JsonValue] | None, cases: Sequence[CaseOutcome]) -> Experiment:

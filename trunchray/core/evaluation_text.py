@@ -46,6 +46,12 @@ def check_text(report: ScorerReport, failed: Sequence[FailedCheck]) -> str:
     return "\n".join([broken or "every limit is kept", listed(lines, len(failed), "  ", LISTED)])
 
 
+def failed_lines(failed: Sequence[FailedCheck], most: int) -> list[str]:
+    """So many of the failed checks, a line each, and how many more there are."""
+    found = _by_run(failed)
+    return listed(map(_failed, found), len(found), "", most).splitlines()
+
+
 def named(cases: Sequence[str]) -> str:
     """The first cases, and how many more there are."""
     shown = ", ".join(repr(excerpt(case, NAME_LENGTH)) for case in cases[:NAMED])

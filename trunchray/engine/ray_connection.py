@@ -138,11 +138,11 @@ def _knock(address: str) -> None:
     host, colon, port = address.rpartition(":")
     if "://" in address:
         raise UsageError(
-            f"--address {address!r} is for another client of Ray; give <host>:<port> of the cluster's head, from one "
+            f"address {address!r} is for another client of Ray; give <host>:<port> of the cluster's head, from one "
             "of its nodes, or hand the run over with `trunchray submit`"
         )
     if not (colon and host and port.isdecimal() and int(port) < 2**16):
-        raise UsageError(f"--address {address!r} is not <host>:<port>, such as 10.0.0.5:6379, nor auto")
+        raise UsageError(f"address {address!r} is not <host>:<port>, such as 10.0.0.5:6379, nor auto")
     try:
         socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except OSError as e:
@@ -150,7 +150,7 @@ def _knock(address: str) -> None:
         raise UsageError(f"nobody answers at {address} ({reason}); {_ADVICE}") from e
 
 
-_ADVICE = "is the cluster up? Leave --address and ray.address out to use this machine"
+_ADVICE = "is the cluster up? Leave out `address` (--address, or ray.address in a config) to use this machine"
 
 
 @contextmanager

@@ -61,7 +61,9 @@ def test_exit_1_when_the_gate_is_failed(trunchray: CommandLine, here: Path):
     done = trunchray("eval", "run", "evals/shout.py")
     assert done.code == 1
     assert done.out.startswith("shout failed: 1 of 1 check broke a limit\n")
-    assert done.err == "error: shout does not pass\n  matches: 1 miss, 0 allowed: 'two'\n"
+    said, broken, why = done.err.splitlines()
+    assert (said, broken) == ("error: shout does not pass", "  matches: 1 miss, 0 allowed: 'two'")
+    assert why.startswith("  matches — two: output")
 
 
 @pytest.mark.parametrize("flags", [["--json"], ["--format", "json"], ["--format", "json", "--json"]])
@@ -70,7 +72,7 @@ def test_json_of_what_passes_is_the_report(trunchray: CommandLine, here: Path, f
     write(here, PASSES)
     done = trunchray("eval", "run", "evals/shout.py", *flags)
     assert (done.code, done.err) == (0, "")
-    assert list(done.json) == ["name", "about", "passed", "scorers", "cases", "flips", "experiment"]
+    assert list(done.json) == ["name", "about", "passed", "scorers", "cases", "flips", "experiment", "run"]
     assert done.out == json.dumps(done.json, indent=2, ensure_ascii=False) + "\n"
     assert done.json["passed"] is True
     assert [case["output"] for case in done.json["cases"]] == ["A", "B"]

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from trunchray import EvalFailure, EvaluationReport, UsageError, evaluate
+from trunchray import EvalFailure, EvaluationReport, ScriptedJudge, UsageError, evaluate
+from trunchray.core.decisions import Fallback
 
 CASES = [{"input": name, "expectedOutput": name} for name in "abc"]
 
@@ -77,6 +78,23 @@ def test_what_is_compared_with_is_never_written(tmp_path: Path):
     assert path.read_bytes() == before
 
 
+def test_errors_in_what_is_saved_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """How many results are no answers, but came of errors of a task or a judge; also where the summary is hidden."""
+
+    def task(value: str) -> str:
+        return value if value != "b" else str(1 / 0)
+
+    path, cases = tmp_path / "last.json", [{"input": value} for value in "abc"]
+    for judge, said in (
+        (ScriptedJudge({"nice": 0.9}), ""),
+        (ScriptedJudge(Fallback("network")), " and 2 questions that the judge did not decide"),
+    ):
+        with pytest.raises(EvalFailure):
+            run(tmp_path, task, data=cases, scorers={"nice": "Is it?"}, judge=judge, save=path)
+        told = f"trunchray: {path} counts as misses 1 run that failed{said}: before you compare with it, "
+        assert capsys.readouterr().err.startswith(told)
+
+
 @pytest.mark.parametrize("quiet", [True, False])
 def test_a_file_that_is_not_there_yet_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str], quiet: bool):
     """After the summary, or on stderr where `quiet` hides that; once there is one, nothing is said of it."""
@@ -85,6 +103,7 @@ def test_a_file_that_is_not_there_yet_is_told(tmp_path: Path, capsys: pytest.Cap
     for told in (note, ""):
         report = run(tmp_path, compare=path, save=path, quiet=quiet)
         printed = capsys.readouterr()
-        assert printed.out == ("" if quiet else report.text() + told)
+        folder = Path(report.run).relative_to(Path.cwd()) if Path(report.run).is_relative_to(Path.cwd()) else report.run
+        assert printed.out == ("" if quiet else f"{report.text()}{told}run {folder}\n")
         assert printed.err == (told if quiet else printed.err)
         assert report.scorers["matches"].drops == (None if told else 0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,3 +99,51 @@ def test_the_second_time_it_ends_at_once(tmp_path: Path):
     code, said = Program(tmp_path, "").interrupted(times=2)
     assert code in (1, -signal.SIGINT)
     assert said.rstrip().endswith("KeyboardInterrupt")
+
+
+SPEC = """
+import time
+from pathlib import Path
+
+def task(number):
+    if number:
+        Path("begun").touch()
+        time.sleep(600)
+    return number
+
+evaluation = {
+    "name": "stopped",
+    "task": task,
+    "data": [{"input": number, "expectedOutput": number} for number in range(4)],
+    "concurrency": 1,
+    "timeout": "20m",
+}
+"""
+
+
+PLUGINS = ("-p", "trunchray.frontends.evaluation.pytest_plugin", "-p", "no:cacheprovider")
+
+
+@pytest.mark.parametrize("command", [["trunchray.cli.main", "eval", "run"], ["pytest", *PLUGINS, "--trunchray-evals"]])
+def test_commands_say_how_far_they_came(command: list[str], tmp_path: Path):
+    """As a script does: how much is stored, of how much."""
+    file = tmp_path / "stopped.py"
+    file.write_text(SPEC, encoding="utf-8")
+    heeds = "import signal, runpy, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    starts = "sys.argv = sys.argv[1:]; runpy.run_module(sys.argv[0], run_name='__main__', alter_sys=True)"
+    with subprocess.Popen(
+        [sys.executable, "-c", heeds + starts, *command, str(file)],
+        cwd=tmp_path,
+        env=os.environ | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as running:
+        while not (tmp_path / "begun").exists():
+            assert running.poll() is None, running.communicate()[0]
+            threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
+        running.send_signal(signal.SIGINT)
+        said = running.communicate(timeout=100)[0]
+    assert running.returncode == (3 if "run" in command else pytest.ExitCode.INTERRUPTED)
+    assert re.search(r"stopped: \d of 4 runs of 'stopped' are stored; the same call continues", said)
+    assert "Traceback" not in said

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from trunchray.core.decisions import NO, YES, Decision, Fallback, Question, Thresholds, check_questions
+from trunchray.core.names import nearest
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import checked_agent
 
@@ -49,7 +50,8 @@ class ScriptedJudge:
             return self._answers
         missing = [question.id for question in questions if question.id not in self._answers]
         if missing:
-            return Fallback("parse-error", f"no decision about {', '.join(missing)}")
+            hints = [f"{name!r}{nearest(name, self._answers)}" for name in missing]
+            return Fallback("parse-error", f"no decision about {', '.join(hints)}")
         try:
             return tuple(_decision(question, self._answers[question.id]) for question in questions)
         except ValueError as e:

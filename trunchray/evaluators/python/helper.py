@@ -57,5 +57,18 @@ def async_problem(what: str, function: Callable[..., object]) -> str | None:
     return f"{what} must be a plain function, not an async one" if inspect.iscoroutinefunction(function) else None
 
 
+def call_problem(what: str, function: Callable[..., object]) -> str | None:
+    """What keeps a function from being called with the run alone; None when nothing does, or when that is hidden."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(None)
+    except TypeError:
+        return f"{what} is called with the run alone, and this one takes {signature}"
+    return None
+
+
 def _is_text(name: object) -> bool:
     return isinstance(name, str) and bool(name)

@@ -14,7 +14,7 @@ from trunchray.core.record import RunRecord
 from trunchray.errors import UsageError
 from trunchray.evaluators.python.asking import Ask, ask, read_sentence, read_yes_no
 from trunchray.evaluators.python.comparing import includes, matches
-from trunchray.evaluators.python.helper import Helper
+from trunchray.evaluators.python.helper import Helper, call_problem
 from trunchray.evaluators.python.judge_scorer import JudgeScorer
 from trunchray.evaluators.python.schema import fits_schema
 from trunchray.evaluators.python.showing import shown
@@ -108,4 +108,6 @@ def _code(check: object) -> CodeScorer:
     if not callable(check):
         wanted = "a function of the run, a yes/no question, or what a helper such as mentions([…]) makes"
         raise ValueError(f"a check is {wanted} (got {shown(check)})")
+    if problem := call_problem("a check", check):
+        raise ValueError(problem)
     return CodeScorer(check, code_digest(check))

@@ -6,10 +6,11 @@ spec ─▶ release, run and program ─▶ the engine ─▶ counted rows ─�
 from __future__ import annotations
 
 import asyncio
+import inspect
 import sys
 import threading
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -18,9 +19,12 @@ from typing import Any, ParamSpec, TypeVar
 
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.loops import refuse_running_loop
+from trunchray.adapters.raised_at import named_from_here, raised_at
 from trunchray.core.evaluation import EvaluationReport, failure
+from trunchray.core.names import nearest
 from trunchray.engine.seating import PoolName
-from trunchray.errors import UsageError
+from trunchray.errors import Interrupted, UsageError
+from trunchray.evaluators.python.scorer import needs_judge
 from trunchray.frontends.evaluation.dataset import Data
 from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
 from trunchray.frontends.evaluation.job import Job
@@ -42,6 +46,26 @@ class _Caller:
 _caller: ContextVar[_Caller | None] = ContextVar("trunchray_caller", default=None)
 
 
+def _plainly(call: Callable[P, R]) -> Callable[P, R]:
+    """The same, which tells what it refuses without the errors of our own that led there."""
+    known = inspect.signature(call).parameters
+
+    @wraps(call)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        for key in kwargs:
+            if key not in known:
+                raise TypeError(f"{call.__name__}() has no argument {key!r}{nearest(key, known)}")
+        try:
+            return call(*args, **kwargs)
+        except UsageError as e:
+            if not (e.__cause__ and raised_at(e.__cause__)):
+                e.__cause__, e.__suppress_context__ = None, True
+            raise
+
+    return called
+
+
+@_plainly
 def evaluate(
     *,
     name: str,
@@ -106,6 +130,7 @@ def evaluate(
     report = job.run(caller.loop, caller.stop)
     if spec.save is not None:
         write_experiment(spec.save, report.experiment)
+        _warn_of_errors(spec.save, report, needs_judge(spec.scorers))
     _tell(report, "" if spec.compare or compare is None else str(compare), quiet=quiet)
     if not report.passed:
         raise failure(report)
@@ -124,7 +149,25 @@ def _tell(report: EvaluationReport, missing: str, *, quiet: bool) -> None:
     if quiet:  # which hides the summary, but not that nothing was compared
         sys.stderr.write(note)
     else:
-        show(report.text() + note)
+        show(f"{report.text()}{note}run {named_from_here(report.run)}\n")
+
+
+def _warn_of_errors(saved: str, report: EvaluationReport, asked: Collection[str]) -> None:
+    """Say of an experiment that was saved how much of it is no answer of what was evaluated."""
+    failed, undecided = sum(case.error is not None for case in report.cases), report.undecided(asked)
+    parts = [f"{failed:,} run{'s' * (failed > 1)} that failed"] if failed else []
+    parts += [f"{undecided:,} question{'s' * (undecided > 1)} that the judge did not decide"] if undecided else []
+    if parts:
+        sys.stderr.write(
+            f"trunchray: {saved} counts as misses {' and '.join(parts)}: before you compare with it, see to it that "
+            "these are no errors of a server or a key\n"
+        )
+
+
+def interruption(error: KeyboardInterrupt) -> Interrupted:
+    """What an interrupted `aevaluate` says of how far it came."""
+    said = error.__context__.__cause__ if error.__context__ else None
+    return said if isinstance(said, Interrupted) else Interrupted("interrupted; the same command continues")
 
 
 def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -140,11 +183,11 @@ def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
             _caller.reset(token)
         try:
             return await asyncio.shield(work)
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as e:
             caller.stop.set()
             await asyncio.wait({work})
-            work.exception()  # retrieved, so that asyncio does not log it: the caller asked for this end
-            raise
+            # Retrieved, too, so that asyncio does not log it: the caller asked for this end.
+            raise e from work.exception()
 
     return called
 

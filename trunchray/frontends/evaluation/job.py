@@ -99,6 +99,7 @@ class Job:
             scorers=list(spec.scorers),
             allow=spec.allow,
             compare=spec.compare,
+            run=run_uri,
         )
 
     def _run(self, release: StoredRelease, root: Store) -> RunSpec:

@@ -67,17 +67,30 @@ def load(path: str | Path) -> Exported:
     Raises:
         SpecError: there is no such file, it cannot be imported, or it exports no spec.
     """
+    if exported := found(path):
+        return exported
+    raise SpecError(f"{str(path)!r} {lacking({})}", code="EVAL_NO_SPEC")
+
+
+def found(path: str | Path) -> Exported | None:
+    """The same; None where the file exports neither name.
+
+    Raises:
+        SpecError: there is no such file, it cannot be imported, or what it exports is no spec.
+    """
     file = local_path(path) if isinstance(path, str) else path
     module = import_file(file)
     try:
-        found = {name: getattr(module, name) for name in _EXPORTS if hasattr(module, name)}
+        exports = {name: getattr(module, name) for name in _EXPORTS if hasattr(module, name)}
         for test in (_is_spec, _takes_nothing):
-            for name, value in found.items():
+            for name, value in exports.items():
                 if test(value):
                     return Exported(file, name, value)
     except (Exception, SystemExit) as e:  # a `__getattr__` of the module, or a mapping of its own
         raise SpecError(f"{str(file)!r} cannot be read: {raised(e)}", code="EVAL_IMPORT") from e
-    raise SpecError(f"{str(file)!r} {_lacking(found)}", code="EVAL_NO_SPEC")
+    if not exports:
+        return None
+    raise SpecError(f"{str(file)!r} {lacking(exports)}", code="EVAL_NO_SPEC")
 
 
 def _is_spec(value: object) -> bool:
@@ -102,7 +115,7 @@ def _takes_nothing(value: object) -> bool:
     return True
 
 
-def _lacking(found: Mapping[str, object]) -> str:
+def lacking(found: Mapping[str, object]) -> str:
     """Why none of what a file exports is a spec."""
     if not found:
         return f"exports no spec; {_ASSIGN}"

@@ -16,8 +16,8 @@ from trunchray.adapters.loops import own_loop
 from trunchray.core.evaluation import EvaluationReport
 from trunchray.errors import EvalFailure, TrunchrayError
 from trunchray.evaluators.python.scorer import as_scorers
-from trunchray.frontends.evaluation.evaluate import aevaluate
-from trunchray.frontends.evaluation.loading import load
+from trunchray.frontends.evaluation.evaluate import aevaluate, interruption
+from trunchray.frontends.evaluation.loading import found, lacking
 from trunchray.frontends.evaluation.pytest_sharing import shared
 
 _SET_APART = ("_", "conftest.")
@@ -26,8 +26,9 @@ _SET_APART = ("_", "conftest.")
 class EvalFiles:
     """The files that hold evaluations, as a plugin."""
 
-    def __init__(self, files: Sequence[Path]) -> None:
+    def __init__(self, files: Sequence[Path], *, named: Sequence[str]) -> None:
         self._files = frozenset(files)
+        self._named = tuple(map(os.path.normpath, named))
 
     @classmethod
     def found(cls, config: pytest.Config, patterns: Sequence[str]) -> EvalFiles:
@@ -38,7 +39,7 @@ class EvalFiles:
         Raises:
             pytest.UsageError: a pattern matches no file.
         """
-        return cls([file for pattern in patterns for file in _matching(config, pattern)])
+        return cls([file for pattern in patterns for file in _matching(config, pattern)], named=patterns)
 
     def add_to(self, config: pytest.Config) -> None:
         """Have pytest look at the files, unless its arguments choose some of them."""
@@ -48,11 +49,18 @@ class EvalFiles:
             config.args += [str(file) for file in sorted(self._files - seen)]
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        return EvalFile.from_parent(parent, path=file_path) if file_path in self._files else None
+        if file_path not in self._files:
+            return None
+        named = str(file_path).endswith(self._named)
+        return EvalFile.from_parent(parent, path=file_path, named=named)
 
 
 class EvalFile(pytest.File):
-    """One file, with its evaluation."""
+    """One file, with its evaluation. Where it was not `named`, but found in a folder, it may have none."""
+
+    def __init__(self, *, named: bool, **more: Any) -> None:
+        super().__init__(**more)
+        self._named = named
 
     def collect(self) -> Iterator[pytest.Item]:
         """A test for each check, in the order of the spec."""
@@ -60,13 +68,22 @@ class EvalFile(pytest.File):
         runner = stack.enter_context(own_loop())
         self.config.add_cleanup(stack.close)
         try:
-            spec = runner.run(load(self.path).spec())
+            exported = found(self.path)
+            if exported is None:
+                self._pass_over(f"{str(self.path)!r} {lacking({})}")
+                return
+            spec = runner.run(exported.spec())
             names = list(as_scorers(spec.get("scorers")))
         except TrunchrayError as e:
             raise self.CollectError(str(e)) from e
         evaluation = Evaluation(self.config, self.path, spec, runner)
         for name in names:
             yield CheckItem.from_parent(self, name=name, evaluation=evaluation)
+
+    def _pass_over(self, why: str) -> None:
+        if self._named:
+            raise self.CollectError(why)
+        self.warn(pytest.PytestCollectionWarning(f"passed over: {why}"))
 
 
 class Evaluation:
@@ -96,6 +113,8 @@ class Evaluation:
             return e.report
         except TrunchrayError as e:
             return e
+        except KeyboardInterrupt as e:
+            pytest.exit(str(interruption(e)), returncode=pytest.ExitCode.INTERRUPTED)
 
 
 class CheckItem(pytest.Item):
