@@ -48,6 +48,24 @@ def test_a_case_has_the_documented_fields(tmp_path: Path):
     assert (found.state_prefix, found.written) == (None, case)
 
 
+@pytest.mark.parametrize(
+    ("written", "key"),
+    [
+        ({"file": ["a"]}, "files"),
+        ({"rubrik": ["x"]}, "rubric"),
+        ({"Rubric": ["x"]}, "rubric"),
+        ({"time_out": 1}, "timeout"),
+    ],
+)
+def test_a_key_that_was_misspelt_is_refused(tmp_path: Path, written: dict[str, object], key: str):
+    """What it says would be lost; but a key of the author's own, also beside the one that it looks like, is kept."""
+    case: dict[str, object] = {"id": "a", "input": "x"}
+    (name,) = written
+    assert refused(tmp_path, [case | written]).endswith(f": {name!r} is no key of a case; did you mean {key!r}?")
+    right = {"files": ["a"], "rubric": ["x"], "timeout": 1}
+    assert read(tmp_path, [case | written | right | {"reason": "mine"}])
+
+
 @pytest.mark.parametrize("absent", [{}, {"rubric": None, "files": None, "state_prefix": None, "timeout": None}])
 def test_only_id_and_input_are_needed(tmp_path: Path, absent: dict[str, None]):
     """The rest may be null or missing; ids may be numbers; the list may stand in an object with other keys."""

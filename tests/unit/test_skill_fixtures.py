@@ -114,8 +114,21 @@ def test_a_hidden_file_is_a_fixture_where_somebody_has_put_it_there(read: Read, 
     assert read(case(".env")).entries == {".env": sha256(b"MODE=test")}
     assert list(read(case("evals/skill/.env")).contents.values()) == [b"MODE=test"]
     (tmp_path / "project" / ".flags").write_text("x")
-    roots = roots_of(Project(tmp_path / "project", named=True), evals / "cases.json")
+    roots = roots_of(Project(tmp_path / "project", named=True), evals / "cases.json", evals)
     assert read_fixtures([case(".flags")], roots, skill_dir="s").entries == {".flags": sha256(b"x")}
+
+
+def test_what_is_nowhere_else_is_looked_for_in_the_skill(tmp_path: Path):
+    """That is what paths in files of skill-creator are relative to; what is hidden there is no fixture."""
+    skill = tmp_path / "skill"
+    (skill / "evals" / "files").mkdir(parents=True)
+    (skill / "evals" / "files" / "people.csv").write_text("Ann")
+    (skill / ".env").write_text("a key")
+    roots = roots_of(None, skill / "evals" / "cases.json", skill)
+    found = read_fixtures([case("evals/files/people.csv")], roots, skill_dir="s")
+    assert found.entries == {"evals/files/people.csv": sha256(b"Ann")}
+    with pytest.raises(UsageError, match="is hidden in"):
+        read_fixtures([case(".env")], roots, skill_dir="s")
 
 
 def test_what_is_hidden_beside_a_case_file_in_the_home_folder_is_no_fixture(
@@ -125,7 +138,7 @@ def test_what_is_hidden_beside_a_case_file_in_the_home_folder_is_no_fixture(
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".netrc").write_text("a key")
     with pytest.raises(UsageError, match="is hidden in"):
-        read_fixtures([case(".netrc")], roots_of(None, tmp_path / "cases.json"), skill_dir="s")
+        read_fixtures([case(".netrc")], roots_of(None, tmp_path / "cases.json", tmp_path / "skill"), skill_dir="s")
 
 
 def test_all_entries_that_cannot_be_used_are_named_at_once(read: Read):

@@ -29,6 +29,12 @@ def made(name: str = "briefs", description: str = "Writes briefs.") -> Synthetic
         "- a list",
         "%x",
         "{y}",
+        "yes",
+        "null",
+        "Two lines.\nOne text.",
+        "Ends with a colon:",
+        "It's (really) plain/simple; x, y.",
+        "ends in a comment # here",
     ],
 )
 def test_a_tool_reads_the_real_description(description: str, tmp_path: Path):
@@ -37,7 +43,14 @@ def test_a_tool_reads_the_real_description(description: str, tmp_path: Path):
     folder.mkdir()
     (folder / "SKILL.md").write_text(made(description=description).text, encoding="utf-8")
     found = read_skill_md(folder)
-    assert (found.name, found.description) == (f"briefs-trig-{DIGITS}", description.strip())
+    assert (found.name, found.description) == (f"briefs-trig-{DIGITS}", " ".join(description.split("\n")).strip())
+
+
+@pytest.mark.parametrize("description", ["Writes briefs.", "a: b # c", "x" * 500])
+def test_a_description_of_one_line_stays_on_one_line(description: str):
+    """Some tools read front matter line by line."""
+    (line,) = (line for line in made(description=description).text.splitlines() if line.startswith("description:"))
+    assert description in line
 
 
 def test_the_token_is_in_the_body_alone_and_cannot_be_told_from_the_name():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from statistics import fmean
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,9 @@ def show_queries(console: Console, result: TriggersResult, folder: str) -> None:
     unmeasured = f", {counts.unmeasured:,} not measured" if counts.unmeasured else ""
     look = "" if result.settled else "; fewer than 3 runs of each are a quick look"
     console.print(f"{said}{unmeasured}{look}")
+    reasons = Counter(error for each in result.results for error in each.errors)
+    for reason, times in reasons.most_common(FEW):
+        console.print(one_line(f"  {times:,} × {reason}"), style="red")
     if result.status == "skipped":
         console.print(f"nothing ran, because no harness is recorded: {result.harness}", style="yellow")
     console.print(f"run folder  {folder}")

@@ -12,6 +12,12 @@ def is_name(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and bool(value.strip()) and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
+def meant(name: str, known: Iterable[str]) -> str | None:
+    """The known name that somebody seems to have meant; None for a name of its own."""
+    close = get_close_matches(name.lower(), sorted(set(known)), n=1, cutoff=0.75)
+    return close[0] if close else None
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """How to go on after an unknown name: ` — did you mean 'x'?`, or the first known ones, or nothing."""
     names = sorted(set(known))

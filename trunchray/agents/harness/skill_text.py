@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -29,10 +30,22 @@ class SyntheticSkill:
         """
         safe = re.sub("[^A-Za-z0-9._-]+", "_", skill.name)[:_ROOM].strip(".") or "unnamed"
         name, token = f"{safe}-trig-{digits}", f"TRIGGER-LOADED-{secret}"
-        described = "\n".join(f"  {line}".rstrip() for line in skill.description.strip().splitlines())
         text = (
-            f"---\nname: {name}\ndescription: |\n{described}\n---\n\n# {skill.name}\n\n"
+            f"---\nname: {name}\ndescription: {_yaml(skill.description.strip())}\n---\n\n# {skill.name}\n\n"
             f"This skill handles: {skill.description}\n\n"
             f"Begin your reply with the exact token `{token}`, then continue.\n"
         )
         return cls(name, token, text)
+
+
+def _yaml(text: str) -> str:
+    """A text as YAML, on one line if it has one: some tools read front matter line by line, without a YAML parser."""
+    lines = text.splitlines()
+    if len(lines) > 1:
+        return "|\n" + "\n".join(f"  {line}".rstrip() for line in lines)
+    return text if re.fullmatch(r"[A-Za-z][\w ,;.()/'-]*", text) and not _is_word(text) else json.dumps(text)
+
+
+def _is_word(text: str) -> bool:
+    """Whether it may be something else than text in YAML, as `yes`, `null` and `off` are."""
+    return " " not in text

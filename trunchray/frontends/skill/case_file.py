@@ -15,6 +15,9 @@ from trunchray.frontends.skill.json_file import read_json
 from trunchray.frontends.skill.labels import MOST, safe_name
 
 
+_OPTIONAL = ("rubric", "state_prefix", "files", "timeout")
+
+
 class SkillCase(Frozen):
     """One case. `place` is where it was written, for messages."""
 
@@ -62,8 +65,8 @@ def check_rubrics(cases: Sequence[SkillCase]) -> None:
     if bare := [case for case in cases if not case.rubric]:
         names = ", ".join(repr(excerpt(case.id, 40)) for case in bare[:8]) + (", …" if len(bare) > 8 else "")
         raise UsageError(
-            f"{bare[0].place}: has no rubric, so it cannot be graded; cases without one: {names}; write expectations, "
-            "or leave these cases out"
+            f"{bare[0].place}: has no rubric, so it cannot be graded; cases without one: {names}; write what is "
+            "expected as a list 'rubric', or leave these cases out with --case-ids"
         )
 
 
@@ -78,7 +81,7 @@ def _list(where: str, value: JsonValue) -> list[JsonValue]:
 
 
 def _case(place: str, _at: int, value: JsonValue) -> SkillCase:
-    entry = Entry(place, value, what="a case", needs=("id", "input"))
+    entry = Entry(place, value, what="a case", needs=("id", "input"), takes=_OPTIONAL)
     name = _id(entry)
     case = SkillCase(
         place=place,

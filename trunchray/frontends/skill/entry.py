@@ -9,6 +9,7 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from trunchray.core.excerpt import excerpt
+from trunchray.core.names import meant
 from trunchray.errors import UsageError
 from trunchray.frontends.checked import shown
 
@@ -21,11 +22,14 @@ T = TypeVar("T")
 class Entry:
     """An object at a `place`, such as `evals/cases.json: cases[3]`; `what` names it: "a case"."""
 
-    def __init__(self, place: str, value: JsonValue, *, what: str, needs: Sequence[str]) -> None:
-        """Check that it is an object with the keys that it `needs`.
+    def __init__(
+        self, place: str, value: JsonValue, *, what: str, needs: Sequence[str], takes: Sequence[str] = ()
+    ) -> None:
+        """Check that it is an object with the keys that it `needs`; others are those that it `takes`, and the author's.
 
         Raises:
-            UsageError: it is something else, or lacks some of them; naming those, and the keys that there are.
+            UsageError: it is something else, or lacks some of them; naming those, and the keys that there are. Or a key
+                looks like another that is not there, so that what it says would be lost.
         """
         wanted = " and ".join(map(repr, needs))
         if not isinstance(value, dict):
@@ -33,6 +37,9 @@ class Entry:
         if missing := [key for key in needs if value.get(key) is None]:
             lacks = " and no ".join(map(repr, missing))
             raise UsageError(f"{place}: has no {lacks}; {what} needs {wanted}, and this one has {_listed(value)}")
+        for key in value:
+            if key not in (known := [*needs, *takes]) and (other := meant(key, known)) and value.get(other) is None:
+                raise UsageError(f"{place}: {excerpt(repr(key), 80)} is no key of {what}; did you mean {other!r}?")
         self.place, self.fields = place, value
 
     def text(self, key: str) -> str | None:

@@ -39,14 +39,16 @@ class Fixtures:
     """The SHA-256 of each entry."""
 
 
-def roots_of(project: Project | None, case_file: Path) -> list[Root]:
-    """Where fixtures are looked for, in order: in the project, then beside the case file.
+def roots_of(project: Project | None, case_file: Path, skill: Path) -> list[Root]:
+    """Where fixtures are looked for, in order: in the project, beside the case file, and in the skill.
+
+    Paths in files of skill-creator are relative to the skill.
 
     Keys and logins are in hidden files. They are taken only from where somebody has put them beside the cases, or
     where the project was named, and not merely found.
     """
     beside = Root(case_file.parent, hidden=not is_too_wide(case_file.parent))
-    return [*([Root(project.folder, project.named)] if project else []), beside]
+    return [*([Root(project.folder, project.named)] if project else []), beside, Root(skill, hidden=False)]
 
 
 def read_fixtures(

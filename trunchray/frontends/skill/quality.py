@@ -144,7 +144,7 @@ def _read(options: Options) -> _Read:
     _check_variant([tree for tree, _ in skills.values()])
     found = find_harness(options.harness, project)
     skill_dir = found.harness.skill_dir if found.harness else SKILL_DIR
-    fixtures = read_fixtures(cases, roots_of(project, file), skill_dir=skill_dir)
+    fixtures = read_fixtures(cases, roots_of(project, file, skill), skill_dir=skill_dir)
     return _Read(file, cases, folders, skills, found, fixtures)
 
 

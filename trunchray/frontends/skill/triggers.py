@@ -1,6 +1,7 @@
 """`trunchray skills triggers`: how often a coding tool loads a skill for queries that should, and should not, load it.
 
-Only the skill's name and description are there, with a body that asks for a word: a run that says it has loaded the skill.
+Only the skill's name and description are there, with a body that asks for a word; a run that says the word has loaded
+the skill.
 """
 
 from __future__ import annotations
