@@ -14,7 +14,6 @@ from trunchray.frontends.skill.entry import Entry, kind, read_each
 from trunchray.frontends.skill.json_file import read_json
 from trunchray.frontends.skill.labels import MOST, safe_name
 
-
 _OPTIONAL = ("rubric", "state_prefix", "files", "timeout")
 
 
