@@ -16,7 +16,9 @@ from trunchray.core.credentials import is_credential, looks_secret
 from trunchray.core.masking import SHORTEST
 
 _TOKEN = re.compile(rf"[^\s\"'`,;{{}}\[\]()<>|\\]{{{SHORTEST},}}")
-_LINE = re.compile(r"^[\s\"']*([A-Za-z_][\w.-]*)[\"']?\s*[:=]\s*[\"']?([^\s\"',;]+)[\"']?[,;]?\s*$", re.MULTILINE)
+_LINE = re.compile(
+    r"^[ \t\"']*([A-Za-z_][\w.-]*)[\"']?[ \t]*[:=][ \t]*[\"']?([^\s\"',;]+)[\"']?[,;]?[ \t]*\r?$", re.MULTILINE
+)
 """`name = "value"`, and the like."""
 _PLAIN = re.compile(r".{0,7}|\d*|[A-Z]?[a-z]{0,23}(?:[A-Z][a-z]{2,23})*\d{0,4}|[A-Z]{1,23}\d{0,4}")
 """A piece that is short, a number, or words with a number after them."""
