@@ -15,7 +15,6 @@ from trunchray.adapters.calling import in_thread
 from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
 from trunchray.adapters.harness_process import Caps, Ending
 from trunchray.adapters.host import Host
-from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.survey import Survey, TreeCaps
 from trunchray.agents.harness.skill_text import SyntheticSkill
 from trunchray.core.agent import HarnessAgent
@@ -28,6 +27,7 @@ from trunchray.core.masking import Mask
 from trunchray.core.staging import StagedCase, Staging
 from trunchray.core.transcript import Transcript, TranscriptReader
 from trunchray.core.trial import Step, Trace, Usage
+from trunchray.core.well_formed import well_formed
 from trunchray.errors import HarnessError, StoreError, UsageError
 
 _NAMES_KEPT = 200

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from trunchray.adapters.calling import said
-from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.raised_at import raised_at
 from trunchray.core.excerpt import excerpt
+from trunchray.core.well_formed import well_formed
 
 LONGEST = 1000
 """Characters of a message that are kept."""

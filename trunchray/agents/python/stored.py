@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from trunchray.adapters.models.json_text import well_formed
 from trunchray.core.plain import as_text, plain, printed
 from trunchray.core.record import OutputForm, StepRecord
 from trunchray.core.trial import Step
+from trunchray.core.well_formed import well_formed
 
 LONGEST = 4_000_000
 """Characters of an output, and of all steps of a run together."""

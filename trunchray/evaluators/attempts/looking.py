@@ -12,9 +12,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from trunchray.adapters.attempt_folder import PROMPT, TIMING, TRANSCRIPT, WORKSPACE
-from trunchray.adapters.models.json_text import well_formed
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.grading_prompt import Artifact, Shown
+from trunchray.core.well_formed import well_formed
 from trunchray.evaluators.attempts.base import Attempt
 
 READ = 2**20

@@ -8,12 +8,12 @@ from typing import Any
 from pydantic import JsonValue
 
 from trunchray.adapters.calling import call, said, within
-from trunchray.adapters.models.json_text import well_formed
 from trunchray.adapters.source_code import code_digest
 from trunchray.core.decision_reply import read_reply
 from trunchray.core.decisions import Decision, Fallback, Question, Thresholds, check_questions
 from trunchray.core.excerpt import excerpt
 from trunchray.core.plain import plain
+from trunchray.core.well_formed import well_formed
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import checked_agent
 
