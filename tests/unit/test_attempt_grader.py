@@ -18,7 +18,7 @@ from trunchray.adapters.store import Store
 from trunchray.core.agent import Mock, ModelAgent, ScriptedReply
 from trunchray.core.checks import Completed, NonEmpty, RubricLine, Triggered
 from trunchray.core.grader_spec import ModelGrader
-from trunchray.core.trial import Step, Trace
+from trunchray.core.trial import NOT_GRADED, Step, Trace
 from trunchray.errors import EvaluatorError, ProviderError, UsageError
 from trunchray.evaluators.attempts.base import Attempt, GraderBackend, Refused, Reply
 from trunchray.evaluators.attempts.grader import AttemptGrader
@@ -389,9 +389,10 @@ async def test_the_order_of_a_rubric_is_that_of_its_numbers(tmp_path: Path) -> N
 
 
 async def test_an_attempt_that_nobody_grades() -> None:
-    """That it ended well is all that is asked of it, and nothing is written."""
-    verdict = await AttemptGrader().grade(attempt_case({"completed": Completed()}), attempt_trace("/no/such/folder"))
-    assert (verdict.passed, verdict.score) == (True, 1.0)
+    """That it ended well is no verdict on what it made; nothing is written."""
+    with pytest.raises(EvaluatorError, match="nobody was named who grades it") as raised:
+        await AttemptGrader().grade(attempt_case({"completed": Completed()}), attempt_trace("/no/such/folder"))
+    assert raised.value.type == NOT_GRADED
     with pytest.raises(EvaluatorError, match="nobody was named who grades"):
         await AttemptGrader().grade(attempt_case(), attempt_trace("/no/such/folder"))
     with pytest.raises(EvaluatorError, match="is not a check of attempts"):

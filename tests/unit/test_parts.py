@@ -9,7 +9,19 @@ import pytest
 
 from trunchray.adapters import parts
 from trunchray.core.receipt import Mark
-from trunchray.core.trial import Asked, Failure, Result, Step, Timing, ToolCall, Trace, Trial, Usage, Verdict
+from trunchray.core.trial import (
+    NOT_GRADED,
+    Asked,
+    Failure,
+    Result,
+    Step,
+    Timing,
+    ToolCall,
+    Trace,
+    Trial,
+    Usage,
+    Verdict,
+)
 from trunchray.errors import StoreError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -182,6 +194,24 @@ def test_only_whole_answers_can_be_graded():
         "evaluator/timeout: 5 s",
         "provider/timeout: no answer",
     ]
+
+
+def test_answers_that_nobody_was_to_grade():
+    """Grading has not failed on them; a regrade has their answers nonetheless."""
+    nobody = Failure(boundary="evaluator", type=NOT_GRADED, message="nobody", retryable=False)
+    one = result(trace=TRACE, verdict=None, failure=nobody, evaluator_digest="d")
+    table = parts.decode(parts.encode([parts.row(one, release_digest="r", versions="{}")]))
+    (mark,) = (mark for _, mark in parts.marks(table))
+    assert (mark.not_graded, mark.gradable, one.gradable) == (True, False, False)
+    assert [row.gradable for row in parts.graded(table)] == [False]
+    assert [asked.failure for _, asked in parts.answers(table)] == [None]
+
+
+def test_the_latency_of_reports_is_that_of_what_is_tested():
+    """What its grader took, and our own work, is left out; the row has both."""
+    latency = Timing(queued=1, model=2, tools=3, evaluator=40, total=50)
+    table = parts.decode(parts.encode([parts.row(result(latency=latency), release_digest="r", versions="{}")]))
+    assert [row.latency for row in parts.counted(table)] == [5]
 
 
 def test_a_reused_answer_is_free():

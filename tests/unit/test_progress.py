@@ -64,6 +64,13 @@ def test_counts_of_rows():
     assert (Counts(passed=1, tokens=2) + Counts(failed=3)).rows == 4
 
 
+def test_answers_that_nobody_grades_are_no_errors():
+    """They are rows without a verdict, of which nothing is mended by asking or grading again."""
+    mark = Mark("error", 3, not_graded=True)
+    counts = Counts.of([mark, Mark("error", 1)])
+    assert (counts.not_graded, counts.error, counts.rows, counts.tokens) == (1, 1, 2, 4)
+
+
 def test_replaced_rows_were_paid_for_too():
     """A row that was asked again counts as the newer one says, and costs what both did."""
     marks = Marks()
@@ -87,6 +94,7 @@ def test_receipts_without_costs_can_be_read():
         (None, {"run"}),
         (Mark("passed", 1), set[str]()),
         (Mark("error", 0), set[str]()),
+        (Mark("error", 0, not_graded=True), set[str]()),
         (Mark("error", 0, retryable=True), {"run", "retry"}),
         (Mark("error", 1, gradable=True), {"regrade"}),
         (Mark("error", 1, retryable=True, gradable=True), {"run", "retry", "regrade"}),

@@ -15,7 +15,7 @@ from trunchray.adapters.store import Store
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.check_result import CheckResult
 from trunchray.core.staging import StagedCase, Staging
-from trunchray.core.trial import Failure, Result, Verdict
+from trunchray.core.trial import NOT_GRADED, Failure, Result, Verdict
 from trunchray.frontends.skill.run_folder import ENGINE
 from trunchray.frontends.skill.session import Ran
 from trunchray.frontends.skill.summary import EXECUTION, TAIL, ExecutionSummary, summarise
@@ -153,6 +153,17 @@ def test_an_attempt_that_could_not_be_graded_has_no_default_verdict(tmp_path: Pa
     assert (found.results[1].status, found.results[1].grading) == ("ok", None)
     assert found.results[1].grading_error == "no grades: it slept"
     assert (found.grading_errors, found.failures, found.exit_code) == (1, 0, 1)
+
+
+def test_an_attempt_that_nobody_was_to_grade_is_no_grading_error(tmp_path: Path):
+    """It has no grades either; the exit code is 0."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0)
+    attempts.add("skill", 1)
+    attempts.rows("skill", failed="c1", why=UNGRADED.model_copy(update={"type": NOT_GRADED, "retryable": False}))
+    found = attempts.summary("skill")
+    assert (found.results[1].grading, found.results[1].grading_error) == (None, None)
+    assert (found.grading_errors, found.failures, found.exit_code) == (0, 0, 0)
 
 
 def test_the_summary_is_stored_as_it_is_told(tmp_path: Path):

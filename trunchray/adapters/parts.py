@@ -18,7 +18,7 @@ from trunchray.core.budget import nanodollars
 from trunchray.core.flips import Graded
 from trunchray.core.receipt import Mark
 from trunchray.core.report import CountedRow
-from trunchray.core.trial import Asked, Failure, Result, Step, ToolCall, Trace, Usage, in_grading
+from trunchray.core.trial import NOT_GRADED, Asked, Failure, Result, Step, ToolCall, Trace, Usage, in_grading
 from trunchray.errors import StoreError
 
 Rows: TypeAlias = Any
@@ -199,7 +199,8 @@ def marks(table: Rows) -> list[tuple[str, Mark]]:
         for cost, free in zip(table.column("cost_usd").to_pylist(), reused, strict=True)
     ]
     again = [retryable is True for retryable in _fields(table, "failure")[3]]
-    found = map(Mark, table.column("outcome").to_pylist(), tokens, again, costs, _gradable(table))
+    not_graded = [kind == NOT_GRADED for kind in _fields(table, "failure")[1]]
+    found = map(Mark, table.column("outcome").to_pylist(), tokens, again, costs, _gradable(table), not_graded)
     return list(zip(_keys(table), found, strict=True))
 
 
@@ -241,7 +242,8 @@ def counted(table: Rows) -> Iterator[CountedRow]:
     errors = table.column("earlier_errors").to_pylist()
     usages = zip(*_fields(table, "usage"), strict=True)
     failures = zip(*_fields(table, "failure")[:3], strict=True)
-    seconds = _fields(table, "latency")[-1]
+    stages = _fields(table, "latency")
+    seconds = (model + tools for model, tools in zip(stages[1], stages[2], strict=True))
     rows = zip(*columns, cached_calls, errors, usages, failures, seconds, strict=True)
     for (
         agent,
@@ -448,9 +450,11 @@ def _read_trace(stored: dict[str, Any]) -> Trace:
 
 
 def _gradable(table: Rows) -> list[bool]:
-    boundaries, digests = _fields(table, "failure")[0], table.column("evaluator_digest").to_pylist()
-    found = zip(boundaries, digests, strict=True)
-    return [boundary is not None and in_grading(boundary, digest) for boundary, digest in found]
+    boundaries, kinds = _fields(table, "failure")[:2]
+    found = zip(boundaries, kinds, table.column("evaluator_digest").to_pylist(), strict=True)
+    return [
+        boundary is not None and kind != NOT_GRADED and in_grading(boundary, digest) for boundary, kind, digest in found
+    ]
 
 
 def _json(value: Any) -> str:

@@ -124,7 +124,7 @@ class Python(CamelFrozen):
 
 
 class Completed(CamelFrozen):
-    """The attempt at a skill eval ended as it should; nobody graded what it made."""
+    """The attempt at a skill eval ended as it should; nobody grades what it made, so there is no verdict."""
 
     kind: Literal["completed"] = "completed"
 

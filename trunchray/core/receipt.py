@@ -18,7 +18,8 @@ from trunchray.core.trial import Outcome
 class Mark(NamedTuple):
     """What a receipt keeps of a row. `retryable`: an error that asking again could mend; `cost` is in nano-dollars.
 
-    `gradable`: an error of grading alone, whose answer is stored. A row that reuses a stored answer has cost nothing.
+    `gradable`: an error of grading alone, whose answer is stored. `not_graded`: no error, though there is no verdict,
+    because nobody was named who grades. A row that reuses a stored answer has cost nothing.
     """
 
     outcome: Outcome
@@ -26,6 +27,7 @@ class Mark(NamedTuple):
     retryable: bool = False
     cost: int = 0
     gradable: bool = False
+    not_graded: bool = False
 
     @property
     def spent(self) -> Spend:
@@ -49,6 +51,8 @@ class Counts(Frozen):
     passed: int = 0
     failed: int = 0
     error: int = 0
+    not_graded: int = 0
+    """Answers that nobody was named to grade; they are none of the errors."""
     tokens: int = 0
     """Read and written by the model."""
     retryable: int = 0
@@ -57,7 +61,7 @@ class Counts(Frozen):
 
     @property
     def rows(self) -> int:
-        return self.passed + self.failed + self.error
+        return self.passed + self.failed + self.error + self.not_graded
 
     @property
     def spent(self) -> Spend:
@@ -66,9 +70,9 @@ class Counts(Frozen):
     @classmethod
     def of(cls, marks: Iterable[Mark]) -> Self:
         """The counts of rows."""
-        counts = {"passed": 0, "failed": 0, "error": 0, "tokens": 0, "retryable": 0, "cost": 0}
+        counts = dict.fromkeys(cls.model_fields, 0)
         for mark in marks:
-            counts[mark.outcome] += 1
+            counts["not_graded" if mark.not_graded else mark.outcome] += 1
             counts["tokens"] += mark.tokens
             counts["retryable"] += mark.retryable
             counts["cost"] += mark.cost

@@ -13,7 +13,7 @@ from trunchray.core.contrast import ModelPair
 from trunchray.core.disagreement import Disagreements
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
-from trunchray.core.trial import Outcome
+from trunchray.core.trial import NOT_GRADED, Outcome
 
 IntervalMethod = Literal["wilson", "normal", "normal-clustered"]
 
@@ -34,7 +34,7 @@ class CountedRow:
     cost_usd: float | None
     """None when the price is unknown, or the trial failed before anything was paid for."""
     latency: float
-    """Seconds from the start of the trial to its end."""
+    """Seconds that the model and its tools took, without waits, grading and our own work."""
     finish_reason: str | None
     tool_calls: int
     failure: tuple[str, str, str] | None
@@ -87,7 +87,7 @@ class Tokens(Frozen):
 
 
 class Latency(Frozen):
-    """Seconds a counted trial took: median and 95th percentile of the raw values."""
+    """Seconds that model and tools took in a counted trial: median and 95th percentile of the raw values."""
 
     p50: float
     p95: float
@@ -110,7 +110,7 @@ class ErrorKind(Frozen):
     @property
     def of_grading(self) -> bool:
         """An evaluator failed on whole answers."""
-        return self.kind.startswith("evaluator/")
+        return self.kind.startswith("evaluator/") and self.kind != f"evaluator/{NOT_GRADED}"
 
 
 class Figures(Frozen):

@@ -139,8 +139,12 @@ MENDED_OUTSIDE = BLOCKING | {"not_found"}
 """Failures for which it is no use to try again at once, but which somebody can mend without changing the question."""
 
 
+NOT_GRADED = "not_graded"
+"""The type of the failure of an answer that nobody was named to grade: there is no verdict, and nothing is wrong."""
+
+
 class Failure(Frozen):
-    """No verdict, and why: something other than the model failed."""
+    """No verdict, and why: something other than the model failed, or nobody was named who grades."""
 
     boundary: Boundary
     type: str
@@ -208,7 +212,13 @@ class Result(Frozen):
     @property
     def gradable(self) -> bool:
         """Grading alone failed, so that the answer can be graded again."""
-        return bool(self.failure and in_grading(self.failure.boundary, self.evaluator_digest))
+        failure = self.failure
+        return bool(failure and in_grading(failure.boundary, self.evaluator_digest)) and not self.not_graded
+
+    @property
+    def not_graded(self) -> bool:
+        """Nobody was named who grades the answer."""
+        return bool(self.failure and self.failure.type == NOT_GRADED)
 
     def model_post_init(self, _context: Any) -> None:
         if (self.verdict is None) == (self.failure is None):

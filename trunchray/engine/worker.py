@@ -457,4 +457,5 @@ def _tell(span: Span, result: Result) -> None:
 def _mark(result: Result) -> Mark:
     trace, failure = result.trace, result.failure
     tokens, cost = (trace.spent_tokens, nanodollars(trace.cost_usd)) if trace and not result.reused else (0, 0)
-    return Mark(result.outcome, tokens, bool(failure and failure.retryable), cost, result.gradable)
+    retryable = bool(failure and failure.retryable)
+    return Mark(result.outcome, tokens, retryable, cost, result.gradable, result.not_graded)

@@ -16,7 +16,7 @@ from trunchray.core.checks import Check, Completed, RubricLine, Triggered
 from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
 from trunchray.core.inside import inside
-from trunchray.core.trial import Trace, Verdict
+from trunchray.core.trial import NOT_GRADED, Trace, Verdict
 from trunchray.errors import EvaluatorError
 from trunchray.evaluators.attempts.admitted import AdmittedBackend
 from trunchray.evaluators.attempts.base import GRADING_ERROR, GraderBackend
@@ -35,7 +35,7 @@ class _Observed:
 
 
 class AttemptGrader:
-    """Decides what attempts are worth: that they ended well, that a skill was loaded, or what a grader says of each.
+    """Decides what attempts are worth: whether a skill was loaded as it should be, or what a grader says of each.
 
     Without a `backend` nobody can be asked for grades. `run` is the URI of the documented run folder: attempts are
     looked for there and nowhere else, whatever traces say, which may be stored ones of a run that was moved or comes
@@ -52,8 +52,8 @@ class AttemptGrader:
         same grader gave before are not asked for again.
 
         Raises:
-            EvaluatorError: the trace is of no attempt that ended well, or there are no grades: then its type is
-                grading_error, and the folder holds why.
+            EvaluatorError: the trace is of no attempt that ended well; or there are no grades: then its type is
+                grading_error, and the folder holds why; or nobody is to grade it: then its type is not_graded.
         """
         observed = _observed(trace)
         rubric = _rubric(case)
@@ -150,7 +150,7 @@ def _fixtures(case: Case) -> dict[str, str]:
 def _decided(name: str, check: Check, observed: _Observed) -> CheckResult:
     match check:
         case Completed():
-            return CheckResult(passed=True, value=1.0)
+            raise EvaluatorError("nobody was named who grades it", type=NOT_GRADED)
         case Triggered(expected=expected):
             if observed.loaded is None:
                 raise EvaluatorError("nobody looked whether the skill was loaded", type="no_attempt")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from trunchray.core.rubric import Summary
+from trunchray.core.trial import NOT_GRADED
 from trunchray.engine.rows import open_rows
 
 Key = tuple[str, str, int]
@@ -19,7 +20,7 @@ class GradedRow(NamedTuple):
     grades: Summary | None
     """None where no rubric was graded."""
     failure: str | None
-    """Why there is no verdict; None when there is one."""
+    """Why there is no verdict; None when there is one, or nobody was to give one."""
     not_kept: bool
     """The attempt's place failed, so that nothing of it is there, and it can be run again."""
 
@@ -39,5 +40,7 @@ def _graded(row: Mapping[str, Any]) -> GradedRow:
     checks: Mapping[str, Any] = (row["details"] or {}).get("checks", {})
     lines = [bool(check["pass"]) for name, check in checks.items() if name.startswith("rubric-")]
     failure = row["failure"]
+    if failure and failure["type"] == NOT_GRADED:
+        failure = None
     not_kept = failure is not None and failure["boundary"] == "harness" and failure["retryable"]
     return GradedRow(Summary.of_lines(lines) if lines else None, failure and failure["message"], not_kept)

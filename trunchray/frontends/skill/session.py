@@ -32,7 +32,7 @@ from trunchray.frontends.case_release import store_cases
 from trunchray.frontends.skill.harness_file import FoundHarness
 from trunchray.frontends.skill.run_folder import QUESTION, begin, unfinished
 
-SEMANTICS = {"completed": "completed/1", "rubric": "rubric/1", "triggered": "triggered/1"}
+SEMANTICS = {"completed": "completed/2", "rubric": "rubric/1", "triggered": "triggered/1"}
 """The rules by which the checks of such a release are read."""
 SHARDS = 64
 """Parts that cases are given out in, where there are enough of them: an attempt may take minutes."""
