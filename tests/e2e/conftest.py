@@ -13,6 +13,15 @@ from support.s3 import BUCKET, KEY, SECRET, Bucket, S3Server, environment, weed
 from support.s3_faults import FaultyStore
 
 
+@pytest.fixture(scope="session", autouse=True)
+def frugal_processes() -> Iterator[None]:
+    """No Ray, whoever starts it, starts workers before something is asked of them; modules are compiled once for all."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_prestart_worker_first_driver", "0")
+        patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def faulty_store() -> Iterator[FaultyStore]:
     """Where all processes of the test run look for S3; the server behind it is not up yet.

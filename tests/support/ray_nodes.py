@@ -18,11 +18,10 @@ SETTINGS = {
     "RAY_health_check_period_ms": "500",
     "RAY_health_check_timeout_ms": "5000",
     "RAY_health_check_failure_threshold": "3",
-    "RAY_prestart_worker_first_driver": "0",
     "RAY_raylet_start_wait_time_s": "180",
     "TRUNCHRAY_TEST_KEY": "of-all-nodes",
 }
-"""Dead nodes are found out within seconds, no idle workers are started, and a busy machine may take its time."""
+"""Dead nodes are found out within seconds, and a busy machine may take its time."""
 
 
 NETWORK = f"127.0.{os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:]}"
@@ -45,7 +44,8 @@ class RayNodes:
         from trunchray.engine.cluster import ray  # reads the environment
 
         self._ray: Any = ray
-        head = {"node_ip_address": HEAD, "num_cpus": 2, "include_dashboard": False}
+        unasked = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+        head = {"node_ip_address": HEAD, "num_cpus": 2, **unasked}
         self._cluster: Any = Cluster()
         self._start(**head)
         self._added: list[Any] = []
