@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from trunchray.cli.options import Json, RunUri, other_run_at
+from trunchray.cli.options import Json, RunUri, located
 from trunchray.cli.output import Output, write_file
 from trunchray.errors import UsageError
 
@@ -25,18 +25,13 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     first: RunUri,
-    second: Annotated[
-        str | None, typer.Argument(metavar="[RUN2]", help="The run to set against it.", callback=other_run_at)
-    ] = None,
+    second: Annotated[str | None, typer.Argument(metavar="[RUN2]", help="The run to set against it.")] = None,
     models: Annotated[
         tuple[str, str] | None,
         typer.Option("--models", metavar="X Y", help="Two models of the run, or one of each of two runs."),
     ] = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            "--baseline", metavar="RUN", help="Set RUN against this one, model by model.", callback=other_run_at
-        ),
+        str | None, typer.Option("--baseline", metavar="RUN", help="Set RUN against this one, model by model.")
     ] = None,
     markdown: Markdown = None,
     json: Json = False,
@@ -57,6 +52,7 @@ def compare(
     from trunchray.engine.case_names import case_names
 
     output = Output(as_json=json)
+    first, second, baseline = located(first), second and located(second), baseline and located(baseline)
     found = _compared(first, second, models, baseline)
     runs = [run for run in (second, baseline, first) if run]
     if markdown:
@@ -83,8 +79,7 @@ def gate(
         ),
     ],
     against: Annotated[
-        str | None,
-        typer.Option("--compare", metavar="RUN", help="The run that drops are counted from.", callback=other_run_at),
+        str | None, typer.Option("--compare", metavar="RUN", help="The run that drops are counted from.")
     ] = None,
     aa: Annotated[
         bool, typer.Option("--aa", help="Say how often the limits fail a model that is compared with itself.")
@@ -105,6 +100,7 @@ def gate(
 
     output = Output(as_json=json)
     limits = read_gate(allow)
+    run, against = located(run), against and located(against)
     if aa:
         if against or junit:
             raise UsageError(f"--aa compares a run with itself; leave out {'--compare' if against else '--junit'}")

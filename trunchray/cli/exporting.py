@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO
 
 import typer
 
-from trunchray.cli.options import Json, RunUri
+from trunchray.cli.options import Json, RunUri, located
 from trunchray.cli.output import Output, heard
 from trunchray.errors import UsageError
 
@@ -57,7 +57,7 @@ def export(
     if private and to not in _ENDINGS:
         raise UsageError(f"--show-private: rows as {to} hold no expected answers; leave it out")
     output = Output(as_json=json)
-    rows = open_rows(run, model or ())
+    rows = open_rows(located(run), model or ())
     if out is not None:
         files = _logs(output, rows, to, out, private=private) if to in _ENDINGS else [_file(rows, to, out)]
         _show(output, to, files)

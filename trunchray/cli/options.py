@@ -11,25 +11,19 @@ import typer
 from trunchray.errors import UsageError
 
 
-def run_at(given: str) -> str:
-    """Where the run is: of a skill eval, whose folder was given, the engine's."""
+def located(run: str) -> str:
+    """Where the run is that was given: of a skill eval, whose folder that was, the engine's.
+
+    Raises:
+        UsageError, StoreError: the place cannot be asked.
+    """
     from trunchray.frontends.skill.run_folder import engine_run
 
-    return engine_run(given)
-
-
-def runs_at(given: list[str]) -> list[str]:
-    """The same of several."""
-    return [run_at(each) for each in given]
-
-
-def other_run_at(given: str | None) -> str | None:
-    """The same of one that need not be given."""
-    return None if given is None else run_at(given)
+    return engine_run(run)
 
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout; everything else goes to stderr.")]
-RunUri = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.", callback=run_at)]
+RunUri = Annotated[str, typer.Argument(metavar="RUN", help="A run's folder or URI.")]
 Target = Annotated[
     str, typer.Argument(metavar="CONFIG|RELEASE|PATH", help="A run config (YAML), a release or a repository.")
 ]

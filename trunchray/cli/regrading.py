@@ -21,6 +21,7 @@ from trunchray.cli.options import (
     RunUri,
     Takeover,
     Yes,
+    located,
 )
 from trunchray.cli.output import Output
 from trunchray.errors import UsageError
@@ -74,6 +75,7 @@ def retry(
         from trunchray.engine.launch import report_again
         from trunchray.engine.retrying import prepare_retry
 
+        run = located(run)
         job = prepare_retry(run, model or ())
     if not job.count:
         report = report_again(run, output.warn)
@@ -166,7 +168,7 @@ def regrade(
             "(without --only errors all answers are graded anew, which asks no model either)"
         )
     with nothing_begun():
-        grading = grader_of(grader, grader_harness)
+        grading, run = grader_of(grader, grader_harness), located(run)
         job = None if only else _prepared(output, run, release, name, model or [], grading)
     how = partial(_how, pool=pool, address=address, require=require, takeover=takeover)
     done = _graded(output, job, run, model or [], how)

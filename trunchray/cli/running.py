@@ -27,6 +27,7 @@ from trunchray.cli.options import (
     Takeover,
     Target,
     Yes,
+    located,
 )
 from trunchray.cli.output import Output
 from trunchray.errors import Interrupted
@@ -120,7 +121,7 @@ def status(
     from trunchray.cli.watching import Watch, described
     from trunchray.engine.status import StatusReader, read_status
 
-    output = Output(as_json=json)
+    output, run_uri = Output(as_json=json), located(run_uri)
     if not watch:
         found = read_status(run_uri)
         output.result(described(found), lambda console: StatusView(console, found).show())
@@ -137,7 +138,7 @@ def report(run_uri: RunUri, json: Json = False) -> None:
     """
     from trunchray.engine.launch import report_again
 
-    output = Output(as_json=json)
+    output, run_uri = Output(as_json=json), located(run_uri)
     tell(output, report_again(run_uri, output.warn), run_uri)
 
 

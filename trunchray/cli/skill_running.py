@@ -7,6 +7,7 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from datetime import datetime
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -125,7 +126,8 @@ def run(
     with _how(output, place, pool, address, takeover=takeover, quiet=quiet) as how:
         _, summary = run_cases(options, how)
     if summary.executed and options.grading is None and not quiet:
-        output.note("nothing was graded; --grader MODEL or --grader-harness JSON grades rubrics")
+        graded = f"`trunchray regrade {quote(summary.run_dir)} --grader MODEL`"
+        output.note(f"nothing was graded; {graded}, or with --grader-harness JSON, grades it without running it again")
     output.result(summary.model_dump(mode="json"), lambda console: _show_summary(console, summary))
     _end(summary.exit_code)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from trunchray.cli.options import Json, Port, runs_at
+from trunchray.cli.options import Json, Port, located
 from trunchray.cli.output import Output
 from trunchray.cli.serving import interrupted
 
@@ -25,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 
 def view(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.", callback=runs_at)],
+    runs: Annotated[list[str], typer.Argument(metavar="RUN...", help="Folders or URIs of runs.")],
     case: Annotated[
         str | None,
         typer.Option("--case", metavar="NAME", help="Open the page of this case, by its id or its author's name."),
@@ -57,6 +57,7 @@ def view(
     from trunchray.frontends.viewer.viewer import Viewer
 
     output = Output(as_json=json)
+    runs = [located(run) for run in runs]
     with scratch() as folder, ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Viewer, runs, folder, private=private)
         import_module("trunchray.adapters.web_site")  # takes as long as DuckDB with half a million rows

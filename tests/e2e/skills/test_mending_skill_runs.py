@@ -84,6 +84,7 @@ def test_a_run_that_nobody_graded_is_graded_afterwards(project: SkillProject, tr
     options = project.options("--pool", "local")
     assert trunchray("skills", "run", *options).code == 0
     run, before = project.run(), complete(project.run())
+    reported = outcomes(trunchray("report", run.uri, "--json").json)
     grader = project.grader(GRADES)
     done = trunchray("regrade", run.uri, "--grader-harness", grader, "--pool", "local", "--json")
     assert (done.code, outcomes(done.json)) == (0, [("skill", 1, 1, 0)])
@@ -91,7 +92,7 @@ def test_a_run_that_nobody_graded_is_graded_afterwards(project: SkillProject, tr
     summary = json.loads(run.read("execution-summary.json"))
     assert [each["grading"]["passed"] for each in summary["results"]] == [1, 0]
     assert outcomes(trunchray("report", f"{run.uri}/{summary['graded_by']}", "--json").json) == [("skill", 1, 1, 0)]
-    assert outcomes(trunchray("report", run.uri, "--json").json) == [("skill", 2, 0, 0)]
+    assert outcomes(trunchray("report", run.uri, "--json").json) == reported
     again = trunchray("regrade", run.uri, "--grader-harness", grader, "--pool", "local", "--json")
     assert (again.code, complete(run)) == (0, before)
 

@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from trunchray.adapters.store import Store
 from trunchray.core.staging import ENGINE
 from trunchray.core.well_formed import as_file
-from trunchray.errors import TrunchrayError, UsageError
+from trunchray.errors import UsageError
 
 QUESTION = "question"
 """The key of `run.json` that tells what a run asks: 64 hex digits."""
@@ -29,13 +29,10 @@ _MOST = 999
 def engine_run(folder: str) -> str:
     """The engine's run in the folder of a skill eval; any other folder is a run itself, or none.
 
-    Where the store cannot be asked, whoever reads the run will say so.
+    Raises:
+        UsageError, StoreError: the place cannot be asked.
     """
-    inner = f"{folder.rstrip('/')}/{ENGINE}"
-    try:
-        return inner if Store(inner).exists("run.json") else folder
-    except TrunchrayError:
-        return folder
+    return f"{folder.rstrip('/')}/{ENGINE}" if Store(folder).exists(f"{ENGINE}/run.json") else folder
 
 
 def unfinished(out: Store, label: str, question: str, ending: str) -> Store | None:
