@@ -30,6 +30,7 @@ from trunchray.engine.blocks import blocks
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import AgentProgress, NodeStanding, Snapshot, question
 from trunchray.engine.status import SECOND_LOOK, Status, StatusReader
+from trunchray.engine.stored import open_run
 from trunchray.errors import StoreError, UsageError
 
 AGENTS = (ModelAgent(name="a", model="mock/echo"), ModelAgent(name="b", model="mock/echo", mock=Mock(seed=1)))
@@ -434,3 +435,17 @@ def test_a_line_for_logs():
         "r: incomplete; 3 of 10 trials counted, 2 more stored and not yet counted; nobody drives it; "
         "`trunchray run x.yaml` continues it"
     )
+
+
+def test_a_name_that_is_only_the_beginning_of_a_runs():
+    """The runs beside it are suggested whose names go on after it, as those of an evaluation do."""
+    root = Store(f"memory://{uuid.uuid4().hex}")
+    for name in ("slow-0123456789-001", "slow-0123456789-002", "slower", "other"):
+        root.write(f"{name}/run.json", b"{}")
+    root.write("slow-cases/cases.jsonl", b"")
+    with pytest.raises(UsageError) as refused:
+        open_run(f"{root.uri}/slow")
+    first, second = (f"{root.uri}/slow-0123456789-{number}" for number in ("001", "002"))
+    assert str(refused.value).endswith(f"it holds no run.json; did you mean {first!r} or {second!r}?")
+    with pytest.raises(UsageError, match="give the folder <out>/<run id>"):
+        open_run(f"{root.uri}/fast")

@@ -7,10 +7,14 @@ from contextlib import contextmanager
 
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
+from trunchray.adapters.store import Store
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
-from trunchray.errors import ReleaseError, UsageError
+from trunchray.errors import ReleaseError, StoreError, UsageError
+
+MOST_ALIKE = 3
+"""Runs that are suggested when there is none of the name that was given."""
 
 
 def open_run(run_uri: str) -> tuple[RunFolder, Plan]:
@@ -32,9 +36,27 @@ def stored_spec(folder: RunFolder) -> RunSpec:
     """
     if spec := folder.spec():
         return spec
-    runs = [name for name in folder.store.names() if folder.store.exists(f"{name}/run.json")]
-    known = f"the runs in it are {', '.join(runs)}" if runs else "give the folder <out>/<run id>"
+    if runs := _runs_in(folder.store, ""):
+        known = f"the runs in it are {', '.join(runs)}"
+    elif alike := _named_alike(folder.uri):
+        known = f"did you mean {' or '.join(map(repr, alike))}?"
+    else:
+        known = "give the folder <out>/<run id>"
     raise UsageError(f"no run at {folder.uri!r}: it holds no run.json; {known}")
+
+
+def _runs_in(store: Store, begin: str) -> list[str]:
+    return [name for name in store.names() if name.startswith(begin) and store.exists(f"{name}/run.json")]
+
+
+def _named_alike(uri: str) -> list[str]:
+    """The newest runs beside it whose names begin as its own does: those of an evaluation have its name and more."""
+    parent, _, name = uri.rstrip("/").rpartition("/")
+    try:
+        runs = _runs_in(Store(parent), f"{name}-") if parent and name else []
+    except (StoreError, UsageError):  # a bucket that may not be listed, say
+        return []
+    return [f"{parent}/{run}" for run in sorted(runs)[-MOST_ALIKE:]]
 
 
 def stored_plan(spec: RunSpec) -> Plan:
