@@ -53,8 +53,8 @@ def way_to_name_a_grader(count: int, run_uri: str) -> str:
     """What to say of attempts at skill evals that nobody was named to grade."""
     attempts, them = ("attempt", "it") if count == 1 else ("attempts", "them")
     return (
-        f"nobody has graded {count:,} {attempts}; where there is a rubric, `trunchray regrade {quote(run_uri)} --grader "
-        f"MODEL` (or --grader-harness JSON) grades {them}"
+        f"nobody has graded {count:,} {attempts}; where there is a rubric, "
+        f"`trunchray regrade {quote(run_uri)} --grader MODEL` (or --grader-harness JSON) grades {them}"
     )
 
 

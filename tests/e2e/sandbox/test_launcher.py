@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from trunchray.adapters.sandbox import zygote_child
+from trunchray.adapters.sandbox import zygote, zygote_child
 from trunchray.adapters.sandbox.deno import SANDBOX_ENVIRONMENT, binary, sandbox_walls
 from trunchray.adapters.sandbox.launcher import Completed, run, sandbox_level
 from trunchray.adapters.sandbox.walls import Walls
@@ -48,10 +49,22 @@ def test_a_program_that_does_not_end_is_killed() -> None:
 def test_a_zygote_that_dies_is_replaced() -> None:
     """The next process is started as if nothing had happened."""
     deno("--version")
-    zygote = zygote_child._current[0]._process
-    zygote.kill()
-    zygote.wait()
+    process = zygote_child._current[0]._process
+    process.kill()
+    process.wait()
     assert deno("eval", "Deno.exit(3)").code == 3
+
+
+def test_a_zygote_whose_owner_is_gone_at_once_ends_quietly() -> None:
+    """An owner that is killed while its zygote starts leaves nothing on the terminal."""
+    mine, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    mine.close()
+    program = f"from {zygote.__name__} import serve; serve({other.fileno()})"
+    with other:
+        ended = subprocess.run(
+            [sys.executable, "-c", program], pass_fds=[other.fileno()], capture_output=True, timeout=60, check=False
+        )
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 def test_a_busy_process_ends_when_its_owner_is_killed() -> None:

@@ -35,7 +35,10 @@ def serve(control: int) -> None:
     os.set_inheritable(control, False)  # noqa: FBT003 - it takes no keyword
     with socket.socket(fileno=control) as asker:
         powers = probe()
-        asker.send(json.dumps(asdict(powers)).encode())
+        try:
+            asker.send(json.dumps(asdict(powers)).encode())
+        except ConnectionError:  # whoever started us is gone already
+            return
         _Zygote(asker, powers).serve()
 
 
