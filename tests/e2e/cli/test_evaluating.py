@@ -208,7 +208,7 @@ def test_stdout_is_one_json_value_whoever_writes(here: Path):
 @pytest.mark.parametrize(
     ("statement", "why"),
     [
-        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("raise SystemExit(0)", "SystemExit: 0 (evals/shout.py:3)"),
         ("raise ValueError('no such customer')", "ValueError: no such customer (evals/shout.py:3)"),
         ("return (part for part in value)", "returned a generator: a task returns one output, not a stream of parts"),
     ],
