@@ -111,12 +111,10 @@ def test_what_is_no_credential_is_kept(name: str, value: str):
 )
 def test_a_credential_in_the_command_is_refused_without_being_shown(tokens: list[str]):
     """The command is stored with the run and stands in its report, whether the tool is under test or grades."""
-    for build in (
-        lambda command: harness(command=command),
-        lambda command: HarnessGrader(harness=harness(command=command)),
-    ):
+    given = {"command": ["tool", *tokens, "{prompt}"]}
+    for shape, content in ((Harness, given), (HarnessGrader, {"harness": given})):
         with pytest.raises(ValidationError) as caught:
-            build(["tool", *tokens, "{prompt}"])
+            shape.model_validate(content)
         said = first_problem(caught.value)
         assert "something like a credential" in said
         assert "hunter2" not in said
