@@ -29,12 +29,20 @@ def refused(folder: Path, content: Any) -> str:
 def test_queries_are_told_apart_by_their_place_and_not_merged_by_their_text(tmp_path: Path):
     """The same query twice, with other keys beside: two of them, each with a folder of its own."""
     found = read(
-        tmp_path, [{"query": " q ", "should_trigger": True}, {"query": " q ", "should_trigger": False, "reason": 1}]
+        tmp_path, [{"query": " q ", "should_trigger": True}, {"query": " q ", "should_trigger": True, "reason": 1}]
     )
     assert [(one.index, one.folder, one.query, one.should_trigger) for one in found] == [
         (0, "q000", " q ", True),
-        (1, "q001", " q ", False),
+        (1, "q001", " q ", True),
     ]
+
+
+def test_a_query_that_should_trigger_and_should_not_is_refused(tmp_path: Path):
+    """Whatever a tool does, one of the two would not be as it should be."""
+    content = [{"query": "q", "should_trigger": True}, {"query": "r", "should_trigger": True}]
+    assert refused(tmp_path, [*content, {"query": " q", "should_trigger": False}]) == (
+        "F: [2]: the query ' q' should not trigger, and [0] says of the same one that it should; keep one of them"
+    )
 
 
 def test_whether_a_skill_should_trigger_is_never_assumed(tmp_path: Path):

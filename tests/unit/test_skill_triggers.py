@@ -21,7 +21,7 @@ def query(should: bool, text: str = "q", index: int = 0) -> TriggerQuery:
 
 
 def timings(letters: str) -> list[AttemptTiming]:
-    """`l`oaded, `n`ot loaded, `e`rror, `t`imeout, `s`kipped."""
+    """`l`oaded, `n`ot loaded, `q`uiet, `e`rror, `t`imeout, `s`kipped."""
     status: dict[str, Status] = {"e": "error", "t": "timeout", "s": "skipped"}
     return [
         AttemptTiming(
@@ -29,7 +29,7 @@ def timings(letters: str) -> list[AttemptTiming]:
             config="skill",
             status=status.get(letter, "ok"),
             loaded=letter == "l" if letter in "ln" else None,
-            reason="exit code 1" if letter == "e" else None,
+            reason={"e": "exit code 1", "q": "it printed nothing"}.get(letter),
             captured_at=NOW,
         )
         for letter in letters
@@ -71,6 +71,8 @@ def test_a_rate_is_that_of_the_runs_that_ended_well():
         ("lle", 1.0, 2, ("error: exit code 1",)),
         ("ltn", 0.5, 2, ("timeout",)),
         ("eee", None, 0, ("error: exit code 1",) * 3),
+        ("lq", 1.0, 1, ("it printed nothing",)),
+        ("qq", None, 0, ("it printed nothing",) * 2),
         ("sss", None, 0, ()),
     ],
 )

@@ -50,4 +50,4 @@ class AttemptTiming(Sparse):
     left_out: tuple[str, ...] = ()
     """What is not kept of the workspace, as `<path>: <why>`: sockets, pipes, devices, links that lead out of it."""
     loaded: bool | None = None
-    """Whether the skill was loaded; None but for trigger queries."""
+    """Whether the skill was loaded; None but for trigger queries, and where the tool printed nothing at all."""

@@ -666,6 +666,20 @@ async def test_a_query_whose_harness_is_missing_was_not_measured(bench: Bench):
     assert "loaded" not in bench.timing("queries/q000-r0")
 
 
+@pytest.mark.parametrize("said", ["", "\n"])
+async def test_a_query_of_a_tool_that_says_nothing_was_not_measured(bench: Bench, said: str):
+    """It ended well, and could not have said that it loaded the skill; `timing.json` says so."""
+    bench.staged = StagedCase(folder="q000")
+    silent = Harness(command=("printf", said, "{prompt}"))
+    trace = await bench.run("write product briefs", layout="queries", trigger=TRIGGER, harness=silent)
+    assert isinstance(trace.steps[0].output, dict)
+    assert trace.steps[0].output["loaded"] is None
+    timing = bench.timing("queries/q000-r0")
+    assert timing["status"] == "ok"
+    assert timing["reason"].startswith("it printed nothing")
+    assert "loaded" not in timing
+
+
 async def test_a_skill_is_staged_where_the_tool_looks(bench: Bench):
     """`skill_dir` is below the workspace."""
     harness = Harness(command=(*COMMAND, "--skills", ".claude/skills"), skill_dir=".claude/skills")

@@ -30,6 +30,7 @@ from trunchray.core.trial import Step, Trace, Usage
 from trunchray.core.well_formed import well_formed
 from trunchray.errors import HarnessError, StoreError, UsageError
 
+_SILENT = "it printed nothing, which does not tell whether the skill was loaded; choose an output format that does"
 _NAMES_KEPT = 200
 """Paths that `timing.json` names of each kind."""
 _STATUS: Mapping[str, Status] = {
@@ -196,14 +197,15 @@ def _ended(ending: Ending, found: Transcript) -> _Outcome:
     """What it means that a command ended like this."""
     status = _STATUS.get(ending.status) or ("ok" if ending.code == 0 else "error")
     ran = ending.status in ("ended", "timeout")
+    silent = status == "ok" and found.loaded is not None and not found.message
     return _Outcome(
         status,
         found,
         seconds=ending.seconds if ran else 0.0,
         return_code=ending.code,
-        reason=_exit(ending) if status == "error" and ran else ending.reason,
+        reason=_SILENT if silent else _exit(ending) if status == "error" and ran else ending.reason,
         truncated=ending.truncated,
-        loaded=found.loaded if ran else None,
+        loaded=found.loaded if ran and not silent else None,
     )
 
 

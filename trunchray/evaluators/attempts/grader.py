@@ -153,7 +153,7 @@ def _decided(name: str, check: Check, observed: _Observed) -> CheckResult:
             raise EvaluatorError("nobody was named who grades it", type=NOT_GRADED)
         case Triggered(expected=expected):
             if observed.loaded is None:
-                raise EvaluatorError("nobody looked whether the skill was loaded", type="no_attempt")
+                raise EvaluatorError("nobody can tell whether the skill was loaded", type="no_attempt")
             passed = observed.loaded == expected
             said = "the skill was loaded" if observed.loaded else "the skill was not loaded"
             return CheckResult(passed=passed, value=float(passed), explanation=said)

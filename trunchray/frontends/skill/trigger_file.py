@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import JsonValue
 
+from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.entry import Entry, kind, read_each
@@ -44,7 +46,21 @@ def read_queries(location: str | Path) -> tuple[TriggerQuery, ...]:
     queries = read_each(f"{where}: ", value, _query)
     if not queries:
         raise UsageError(f"{where}: has no queries; write at least one object with 'query' and 'should_trigger'")
+    _check_agreement(queries)
     return tuple(queries)
+
+
+def _check_agreement(queries: Sequence[TriggerQuery]) -> None:
+    """The same query cannot be one that should load the skill and one that should not."""
+    first: dict[str, TriggerQuery] = {}
+    for query in queries:
+        other = first.setdefault(query.query.strip(), query)
+        if other.should_trigger != query.should_trigger:
+            this, that = ("should", "should not") if query.should_trigger else ("should not", "should")
+            raise UsageError(
+                f"{query.place}: the query {excerpt(repr(query.query), 80)} {this} trigger, and "
+                f"{other.place.rpartition(': ')[2]} says of the same one that it {that}; keep one of them"
+            )
 
 
 def _query(place: str, at: int, value: JsonValue) -> TriggerQuery:

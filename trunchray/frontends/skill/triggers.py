@@ -14,7 +14,7 @@ from pathlib import Path
 from pydantic import Field, JsonValue
 
 from trunchray.core.agent import TriggerSkill
-from trunchray.core.attempt import FAILURES, AttemptTiming
+from trunchray.core.attempt import AttemptTiming
 from trunchray.core.attempt_statistics import SETTLED
 from trunchray.core.case import Case, CaseInput, Origin
 from trunchray.core.checks import Triggered
@@ -82,15 +82,15 @@ class QueryResult(Frozen):
     query: str
     should_trigger: bool
     trigger_rate: float | None
-    """Loads by runs that ended well, to three decimals; None where none did."""
+    """Loads by runs that were measured, to three decimals; None where none was."""
     triggers: int
     """Runs that loaded the skill."""
     runs: int
-    """Runs that ended well."""
+    """Runs that were measured: they ended well and printed something."""
     errors: tuple[str, ...]
-    """How the others ended."""
+    """What became of the others."""
     passed: bool | None = Field(serialization_alias="pass")
-    """None: not all runs ended well, so nothing was measured."""
+    """None: not all runs were measured."""
 
 
 class Counts(Frozen):
@@ -236,8 +236,8 @@ def _judged(ran: Ran, options: Options, asked: Prepared, now: datetime) -> Trigg
 
 
 def judge(query: TriggerQuery, timings: Sequence[AttemptTiming], threshold: float) -> QueryResult:
-    """A query is measured when all its runs ended well: the rate is at least the threshold, or should be below it."""
-    ended = [timing for timing in timings if timing.status == "ok"]
+    """A query is measured when all its runs are: the rate is at least the threshold, or should be below it."""
+    ended = [timing for timing in timings if _is_measured(timing)]
     loads = sum(bool(timing.loaded) for timing in ended)
     rate = loads / len(ended) if ended else None
     passed = None
@@ -249,10 +249,17 @@ def judge(query: TriggerQuery, timings: Sequence[AttemptTiming], threshold: floa
         trigger_rate=None if rate is None else round(rate, 3),
         triggers=loads,
         runs=len(ended),
-        errors=tuple(_error(timing) for timing in timings if timing.status in FAILURES),
+        errors=tuple(_error(timing) for timing in timings if timing.status != "skipped" and not _is_measured(timing)),
         passed=passed,
     )
 
 
+def _is_measured(timing: AttemptTiming) -> bool:
+    """A tool that ended well and printed nothing could not have said that it loaded the skill."""
+    return timing.status == "ok" and timing.loaded is not None
+
+
 def _error(timing: AttemptTiming) -> str:
+    if timing.status == "ok":
+        return timing.reason or "nobody can tell whether the skill was loaded"
     return f"{timing.status}: {timing.reason}" if timing.reason else timing.status
