@@ -15,7 +15,7 @@ from support.s3_faults import FaultyStore
 
 @pytest.fixture(scope="session", autouse=True)
 def frugal_processes() -> Iterator[None]:
-    """No Ray, whoever starts it, starts workers before something is asked of them; modules are compiled once for all."""
+    """No Ray, whoever starts it, starts workers before it has work for them; modules are compiled once for all."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_prestart_worker_first_driver", "0")
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
