@@ -79,14 +79,17 @@ def test_tools_at_work_are_bounded_together(project: SkillProject, trunchray: Co
     assert (len(seen), max(seen)) == (16, 2)
 
 
-def test_a_run_that_nobody_graded_is_graded_afterwards(project: SkillProject, trunchray: CommandLine):
+def test_a_run_that_nobody_graded_is_graded_afterwards(
+    project: SkillProject, trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch
+):
     """No attempt runs again; each has its grades in its folder and in the summary, and the regrade has the verdicts."""
     options = project.options("--pool", "local")
     assert trunchray("skills", "run", *options).code == 0
     run, before = project.run(), complete(project.run())
     reported = outcomes(trunchray("report", run.uri, "--json").json)
     grader = project.grader(GRADES)
-    done = trunchray("regrade", run.uri, "--grader-harness", grader, "--pool", "local", "--json")
+    monkeypatch.chdir(project.out)
+    done = trunchray("regrade", project.runs()[0], "--grader-harness", grader, "--pool", "local", "--json")
     assert (done.code, outcomes(done.json)) == (0, [("skill", 1, 1, 0)])
     assert json.loads(run.read("skill/first/grading.json"))["expectations"][0]["evidence"] == "seen"
     summary = json.loads(run.read("execution-summary.json"))
@@ -95,6 +98,24 @@ def test_a_run_that_nobody_graded_is_graded_afterwards(project: SkillProject, tr
     assert outcomes(trunchray("report", run.uri, "--json").json) == reported
     again = trunchray("regrade", run.uri, "--grader-harness", grader, "--pool", "local", "--json")
     assert (again.code, complete(run)) == (0, before)
+
+
+def test_a_run_that_nobody_graded_has_no_verdict(project: SkillProject, trunchray: CommandLine):
+    """It ends with 0; no rate is reported, a gate is inconclusive, and nothing but a grader mends it."""
+    done = trunchray("skills", "run", *project.options("--pool", "local"))
+    assert (done.code, done.json["grading_errors"]) == (0, 0)
+    run = project.run().uri
+    (skill,) = trunchray("report", run, "--json").json["models"]
+    assert (skill["passed"], skill["failed"], skill["coverage"], skill["pass_rate"]) == (0, 0, 0, None)
+    assert [(each["kind"], each["count"]) for each in skill["errors"]] == [("evaluator/not_graded", 2)]
+    gated = trunchray("gate", run, "--allow", "each=0", "--json")
+    assert (gated.code, gated.json["verdict"]) == (3, "INCONCLUSIVE")
+    assert "nobody has graded 2 attempts" in trunchray("status", run).out
+    before = complete(project.run())
+    assert "nothing to retry" in trunchray("retry", run).err
+    assert trunchray("regrade", run, "--only", "errors").code == 0
+    assert complete(project.run()) == before
+    assert "nobody is named who does; give --grader MODEL" in trunchray.refused("regrade", run)
 
 
 def test_another_grader_grades_a_graded_run(project: SkillProject, trunchray: CommandLine):

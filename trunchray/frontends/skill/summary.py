@@ -130,11 +130,12 @@ def summarise_again(run_uri: str, now: datetime, regrade_uri: str | None = None)
         ReleaseError: its release is gone or damaged.
         StoreError: the store failed.
     """
-    around = run_around(run_uri)
-    folder, run = Store(around), RunFolder(run_uri)
+    run = RunFolder(run_uri)
+    around = run_around(run.uri)
+    folder = Store(around)
     spec = stored_spec(run)
     first = spec.agents[0]
-    if around == run_uri or not isinstance(first, HarnessAgent) or not folder.exists(EXECUTION):
+    if around == run.uri or not isinstance(first, HarnessAgent) or not folder.exists(EXECUTION):
         return None
     before, about = from_json(folder.read(EXECUTION)), from_json(folder.read("run.json"))
     ran = Ran(folder, Staging.model_validate_json(run.input(first.staging)))
