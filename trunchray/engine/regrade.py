@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from trunchray.adapters.lease import is_driven
 from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
-from trunchray.core.agent import AgentSpec, Pacing
+from trunchray.core.agent import AgentSpec, HarnessAgent, Pacing
 from trunchray.core.content import same_questions
 from trunchray.core.contrast import CaseList
 from trunchray.core.digest import digest
@@ -133,7 +133,8 @@ def prepare_regrade(
     Attempts of coding tools are graded by whoever graded them in the run, unless `grading` names somebody else.
 
     Raises:
-        UsageError: there is no run, it has no such model, the name is none, or no case is asked as it was.
+        UsageError: there is no run, it has no such model, the name is none, no case is asked as it was, or nobody is
+            there who grades a skill's attempts.
         ReleaseError: the run's release is gone or damaged.
     """
     source, plan = open_run(run_uri)
@@ -145,6 +146,11 @@ def prepare_regrade(
     if after.release.digest != spec.release_digest:
         selection, left_out = _common(plan, before, after)
     grader = grading or spec.grading
+    if grader is None and any(isinstance(agent, HarnessAgent) and not agent.trigger for agent in agents):
+        raise UsageError(
+            f"run {spec.run_id!r}: nobody has graded it, and nobody is named who does; give --grader MODEL or "
+            "--grader-harness JSON"
+        )
     try:
         wanted = RunSpec(
             run_id=name or _name(after, grading),
