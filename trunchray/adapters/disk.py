@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import tempfile
@@ -35,7 +36,37 @@ def replace_with(path: Path, source: Path) -> None:
 
 
 def create(path: Path, content: bytes) -> None:
-    """Put a file only where there is none: its name appears with the whole content, or somebody else's stays."""
+    """Put a file only where there is none: its name appears with the whole content, or somebody else's stays.
+
+    On Linux it has no name before, so that a process that is killed leaves nothing behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    nameless = _nameless(path.parent)
+    if nameless is None:
+        _create_by_name(path, content)
+        return
+    with open(nameless, "wb") as file:  # noqa: PTH123 - it has no path
+        file.write(content)
+        file.flush()
+        os.fsync(nameless)
+        with suppress(FileExistsError):
+            # A source folder has to be given for Python to follow the link of /proc; it is not looked at.
+            os.link(f"/proc/self/fd/{nameless}", path, src_dir_fd=nameless, follow_symlinks=True)
+
+
+def _nameless(folder: Path) -> int | None:
+    """A new file for writing in no folder, on the disk of this one; None where there is no such thing."""
+    if not hasattr(os, "O_TMPFILE") or not os.access("/proc/self/fd", os.X_OK):
+        return None
+    try:
+        return os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666)
+    except OSError as e:
+        if e.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL):
+            return None
+        raise
+
+
+def _create_by_name(path: Path, content: bytes) -> None:
     temporary = _temporary(path, content)
     try:
         with suppress(FileExistsError):
