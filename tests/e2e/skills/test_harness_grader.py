@@ -145,8 +145,9 @@ with (runs / 'prompts.txt').open('a') as file:
 Path('grading.json').write_text({said(True)!r} if 'could not be used' not in prompt else {said(True, True)!r})"""
     assert await score(tmp_path, body) == 1
     first, before, second, again, _ = (tmp_path / "prompts.txt").read_text().split("\0")
-    assert (
-        second == f"{first}\n\nAn earlier answer could not be used: `expectations` has 1 grades, and the rubric 2 lines"
+    assert second == (
+        f"{first}\n\nAn earlier answer could not be used: `expectations` has 1 grades, and the rubric 2 lines "
+        "(in the file grading.json that the grader wrote)"
     )
     assert before == again
 
@@ -158,7 +159,15 @@ Path('grading.json').write_text({said(True)!r} if 'could not be used' not in pro
 )
 async def test_there_is_never_a_default_verdict(tmp_path: Path, answer: str) -> None:
     """Whatever rule an answer breaks twice, there are no grades."""
-    assert "replies could not be used" in await refused(tmp_path, f"Path('grading.json').write_text({answer!r})")
+    why = await refused(tmp_path, f"Path('grading.json').write_text({answer!r})")
+    assert "replies could not be used" in why
+    assert "in the file grading.json" in why
+
+
+@pytest.mark.parametrize("body", ["", "print('All of it passes.')"], ids=["silent", "prose"])
+async def test_a_grader_that_writes_no_file_is_told_which(tmp_path: Path, body: str) -> None:
+    """The reason names the file that is missing, and where it belongs."""
+    assert "wrote no file grading.json in its working folder" in await refused(tmp_path, body)
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,8 @@ class HarnessBackend:
                 raise EvaluatorError(problem, type=GRADING_ERROR)
             if await in_thread(partial(tree_digest, room.cwd / MATERIAL)) != before:
                 raise EvaluatorError("the grader changed what it was to look at", type=GRADING_ERROR)
-            return Reply(room.mask.text(await in_thread(partial(_answer, room, reader))))
+            text, note = await in_thread(partial(_answer, room, reader))
+            return Reply(room.mask.text(text), note)
 
     def check(self) -> None:
         """As `GraderBackend.check`: there is such a command."""
@@ -149,13 +150,14 @@ def _problem(ending: Ending) -> str | None:
     return f"the grader did not end well: {what}" + (f"; it said last: {said}" if said else "")
 
 
-def _answer(room: CleanRoom, reader: TranscriptReader) -> str:
+def _answer(room: CleanRoom, reader: TranscriptReader) -> Reply:
     written = _read_file(room.cwd / ANSWER)
     if written is not None:
-        return written.decode("utf-8-sig", errors="replace")
+        return Reply(written.decode("utf-8-sig", errors="replace"), f"in the file {ANSWER} that the grader wrote")
+    note = f"the grader wrote no file {ANSWER} in its working folder, so this is what it said last"
     if _is_events(room.stdout):
-        return reader.end().message
-    return room.stdout.read_text(encoding="utf-8", errors="replace").strip()
+        return Reply(reader.end().message, note)
+    return Reply(room.stdout.read_text(encoding="utf-8", errors="replace").strip(), note)
 
 
 def _read_file(path: Path) -> bytes | None:
