@@ -93,7 +93,9 @@ class Ordeal:
     options: argparse.Namespace
     problems: list[str] = field(default_factory=list[str])
     busiest: int = 0
-    """Harnesses under way at a time, at most."""
+    """Harnesses of one command under way at a time, at most."""
+    dying: set[int] = field(default_factory=set[int])
+    """Those of a command that was killed: they end when they notice."""
     commands: int = 0
     answer: dict[str, Any] = field(default_factory=dict[str, Any])
     """What the last command printed."""
@@ -146,10 +148,11 @@ class Ordeal:
             )
         ends = time.monotonic() + ENDS_WITHIN
         while process.poll() is None:
-            self.busiest = max(self.busiest, sum(_SUPERVISOR in name for _, name in processes.below()))
+            self.busiest = max(self.busiest, len(_harnesses() - self.dying))
             if time.monotonic() > ends or (until is not None and len(self.complete()) >= until):
                 process.kill()
                 process.wait()
+                self.dying = _harnesses()
             time.sleep(0.1)
         if time.monotonic() > ends:
             self.problems.append("the command did not end")
@@ -230,6 +233,10 @@ class Ordeal:
 
 def kind_of(number: int) -> str:
     return [*KINDS][number % len(KINDS)]
+
+
+def _harnesses() -> set[int]:
+    return {pid for pid, name in processes.below() if _SUPERVISOR in name}
 
 
 def _fingerprint(folder: Path) -> str:

@@ -45,7 +45,7 @@ def test_workers_that_hold_such_functions_are_ended(tmp_path: Path, ray_here: No
 
 def test_a_program_holds_so_many_of_them(tmp_path: Path):
     """Then no further case is begun; what has finished is stored, and the call goes on when they have ended."""
-    released, log, numbers = threading.Event(), tmp_path / "log", range(MOST_HANGING + 8)
+    released, log, numbers = threading.Event(), tmp_path / "log", range(2 * MOST_HANGING + 8)
 
     def task(number: int) -> int:
         with log.open("a", encoding="utf-8") as file:
@@ -62,13 +62,19 @@ def test_a_program_holds_so_many_of_them(tmp_path: Path):
         "out": str(tmp_path / "runs"),
         "quiet": True,
     }
-    with pytest.raises(Interrupted, match=f"{MOST_HANGING} calls that ran out of time go on in threads"):
-        evaluate(**settings)
-    released.set()
+    try:
+        with pytest.raises(Interrupted, match=f"{MOST_HANGING} calls that ran out of time go on in threads"):
+            evaluate(**settings)
+    finally:
+        begun = len(log.read_text(encoding="utf-8").split())
+        released.set()
+    assert MOST_HANGING <= begun < 2 * MOST_HANGING  # others may have begun before the first ones ran out of time
     with pytest.raises(EvalFailure) as refused:
         evaluate(**settings)
-    assert refused.value.report.scorers["matches"].misses == MOST_HANGING
-    assert Counter(log.read_text(encoding="utf-8").split()) == dict.fromkeys(map(str, numbers), 1)
+    assert refused.value.report.scorers["matches"].misses >= MOST_HANGING
+    runs = log.read_text(encoding="utf-8").split()
+    assert set(runs) == set(map(str, numbers))
+    assert len(runs) <= len(numbers) + begun - MOST_HANGING  # those again that were under way
 
 
 def until_ended(process: int) -> None:
