@@ -37,7 +37,12 @@ class Attempts:
     def add(self, config: str, number: int, run: int = 1, *, said: str = "", **timing: Any) -> None:
         folder = self.folder / self.ran.staging.folder(config, f"c{number}", run)
         folder.mkdir(parents=True)
-        known = {"status": "ok", "elapsed_s": 1.5, "return_code": 0, "captured_at": "2026-01-01T00:00:00Z"}
+        known: dict[str, Any] = {
+            "status": "ok",
+            "elapsed_s": 1.5,
+            "return_code": 0,
+            "captured_at": "2026-01-01T00:00:00Z",
+        }
         made = AttemptTiming(**{"case_id": NAMES[number], "config": config, **known, **timing})
         (folder / "timing.json").write_text(made.model_dump_json())
         (folder / "stderr.txt").write_text(said)
@@ -164,6 +169,22 @@ def test_an_attempt_that_nobody_was_to_grade_is_no_grading_error(tmp_path: Path)
     found = attempts.summary("skill")
     assert (found.results[1].grading, found.results[1].grading_error) == (None, None)
     assert (found.grading_errors, found.failures, found.exit_code) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("read", "unread"),
+    [({}, True), ({"tokens_reported": True}, False), ({"total_steps": 1}, False), ({"tool_calls": {"Read": 1}}, False)],
+)
+def test_a_tool_of_which_no_event_could_be_read(read: dict[str, Any], unread: bool, tmp_path: Path):
+    """It is one if that is so for each attempt that ended well; others say nothing about it."""
+    attempts = Attempts(tmp_path / "run")
+    attempts.add("skill", 0, **read)
+    attempts.add("skill", 1)
+    attempts.add("bare", 0, status="error", total_steps=3)
+    attempts.add("bare", 1, status="error", total_steps=3)
+    attempts.rows("skill", "bare")
+    assert attempts.summary("skill", "bare").unread is unread
+    assert not attempts.summary("bare").unread
 
 
 def test_the_summary_is_stored_as_it_is_told(tmp_path: Path):

@@ -125,6 +125,11 @@ def run(
         place = _place(output_dir, skill_path, project_root)
     with _how(output, place, pool, address, takeover=takeover, quiet=quiet) as how:
         _, summary = run_cases(options, how)
+    if summary.unread:
+        output.warn(
+            "no event could be read in what the tool printed, so nobody knows its tokens, turns and tool calls; does "
+            "the harness file choose a format of JSON lines?"
+        )
     if summary.executed and options.grading is None and not quiet:
         graded = f"`trunchray regrade {quote(summary.run_dir)} --grader MODEL`"
         output.note(f"nothing was graded; {graded}, or with --grader-harness JSON, grades it without running it again")

@@ -66,13 +66,14 @@ def _config(name: str, results: Sequence[AttemptResult]) -> Line:
     lines = sum(each.total for each in graded)
     rubric = f"{sum(each.passed for each in graded) / lines:.0%} of {lines:,}" if lines else "–"
     cells: list[str | Text] = [f"{len(results):,}", f"{len(ok):,}", errors_cell(failed), rubric]
-    if ok:
-        calls = [sum(each.tool_calls.values()) for each in ok]
-        means = fmean(each.elapsed_s for each in ok), fmean(each.tokens for each in ok), fmean(calls)
-        cells += [f"{means[0]:,.1f}", f"{means[1]:,.0f}", f"{means[2]:,.1f}"]
-    else:
-        cells += ["–", "–", "–"]
-    return Line(name, cells)
+    tokens = [each.tokens for each in ok if each.tokens_reported]
+    calls = [sum(each.tool_calls.values()) for each in ok if each.understood]
+    return Line(name, [*cells, _mean([each.elapsed_s for each in ok], 1), _mean(tokens, 0), _mean(calls, 1)])
+
+
+def _mean(values: Sequence[float], decimals: int) -> str:
+    """A dash where there is none."""
+    return f"{fmean(values):,.{decimals}f}" if values else "–"
 
 
 def _status(result: AttemptResult) -> str:

@@ -153,6 +153,16 @@ def test_attempts_that_fail(pool: str, project: SkillProject, trunchray: Command
     assert outcomes == {"late": "error", "fails": "error", "works": "error"}
 
 
+def test_a_tool_of_which_nothing_can_be_read(project: SkillProject, trunchray: CommandLine):
+    """Is warned about once; its tokens and tool calls are unknown, and not 0."""
+    project.use({"command": [sys.executable, "-S", "-c", "print('done')", "{prompt}"]})
+    options = [option for option in project.options("--pool", "local") if option != "--json"]
+    done = trunchray("skills", "run", *options)
+    assert (done.code, done.err.count("no event could be read")) == (0, 1)
+    (line,) = (line.split() for line in done.out.splitlines() if line.startswith("skill "))
+    assert (line[1:5], line[-2:]) == (["2", "2", "0", "–"], ["–", "–"])
+
+
 def rows(project: SkillProject, trunchray: CommandLine) -> list[dict[str, str]]:
     """The rows of the only run, as `export` writes them."""
     assert trunchray("export", project.run().uri, "--to", "csv", "--out", "rows.csv").code == 0

@@ -39,7 +39,10 @@ class AttemptResult(Frozen):
     elapsed_s: float
     return_code: int | None
     tokens: int
-    """Read and written."""
+    """Read and written; 0 also where the tool reports none."""
+    tokens_reported: bool
+    steps: int
+    """Turns of the model."""
     tool_calls: dict[str, int]
     error_tail: str
     """The end of `stderr.txt`, and the reason, of an attempt that is not ok."""
@@ -47,6 +50,11 @@ class AttemptResult(Frozen):
     """None where nobody graded it."""
     grading_error: str | None = None
     """Why there are no grades, where there should be some."""
+
+    @property
+    def understood(self) -> bool:
+        """Whether anything that the tool printed could be read as an event."""
+        return self.tokens_reported or self.steps > 0 or bool(self.tool_calls)
 
 
 class ExecutionSummary(Frozen):
@@ -70,6 +78,12 @@ class ExecutionSummary(Frozen):
     """The regrade in the run folder whose verdicts these are; None: they are the run's own."""
     run_dir: str
     results: tuple[AttemptResult, ...]
+
+    @property
+    def unread(self) -> bool:
+        """Whether of no attempt that ended well any event could be read, though there are some such attempts."""
+        ended = [result for result in self.results if result.status == "ok"]
+        return bool(ended) and not any(result.understood for result in ended)
 
     @property
     def exit_code(self) -> int:
@@ -197,6 +211,8 @@ def _result(ran: Ran, key: Key, timing: AttemptTiming, row: GradedRow | None, ta
         elapsed_s=timing.elapsed_s,
         return_code=timing.return_code,
         tokens=timing.total_tokens,
+        tokens_reported=timing.tokens_reported,
+        steps=timing.total_steps,
         tool_calls=timing.tool_calls,
         error_tail="" if ok else f"{tail}\n{timing.reason or ''}".strip()[-TAIL:],
         grading=row.grades if row else None,

@@ -1,4 +1,4 @@
-"""How long trials took."""
+"""How long models and their tools took."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from trunchray.pages.report.section import Section, beside, chart, paragraph
 from trunchray.pages.report.standing import Standing
 from trunchray.pages.tables import number, table
 
-_CAPTION = "Seconds a trial took, for each model: the median (p50, a dot) and the 95th percentile (p95, a bar)."
+_CAPTION = "Seconds that model and tools took in a trial: the median (p50, a dot) and the 95th percentile (p95, a bar)."
 
 
 def latency(standings: Sequence[Standing]) -> Section:
@@ -22,7 +22,7 @@ def latency(standings: Sequence[Standing]) -> Section:
         [standing.heading(), *(number(f"{seconds:,.2f}", seconds) for seconds in (taken.p50, taken.p95))]
         for standing, taken in timed
     ]
-    shown = table("Seconds a trial took", ("Model", "p50 (s)", "p95 (s)"), rows)
+    shown = table("Seconds that model and tools took in a trial", ("Model", "p50 (s)", "p95 (s)"), rows)
     return Section("latency", "Latency", beside(chart("latency", _CAPTION), shown))
 
 

@@ -87,7 +87,7 @@ function drawLatency(models, width) {
   const x = axisOf(ends, "Seconds", seconds.format, width - marginLeft - marginRight);
   return Plot.plot({
     className: "chart",
-    ariaLabel: "Seconds a trial took, by model",
+    ariaLabel: "Seconds that model and tools took in a trial, by model",
     width,
     height: 70 + 22 * models.length,
     marginLeft,
