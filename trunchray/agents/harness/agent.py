@@ -25,6 +25,7 @@ from trunchray.core.excerpt import excerpt
 from trunchray.core.harness import SKILL_DIR
 from trunchray.core.masking import Mask
 from trunchray.core.staging import StagedCase, Staging
+from trunchray.core.timestamp import timestamp
 from trunchray.core.transcript import Transcript, TranscriptReader
 from trunchray.core.trial import Step, Trace, Usage
 from trunchray.core.well_formed import well_formed
@@ -185,7 +186,7 @@ class HarnessTool:
             total_steps=found.steps,
             total_tool_calls=sum(found.counts.values()),
             tool_calls=dict(found.counts),
-            captured_at=self._here.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            captured_at=timestamp(self._here.now()),
             reason=None if outcome.reason is None else well_formed(outcome.reason),
             truncated=(*outcome.truncated, *kept.truncated),
             left_out=kept.left_out,
