@@ -38,7 +38,7 @@ class CommandLine:
         self._capsys.readouterr()
         code = run_command([str(word) for word in argv])
         out, err = self._capsys.readouterr()
-        assert "Traceback" not in out + err
+        assert "Traceback" not in out + err, out + err
         return Outcome(code, out, err)
 
     def refused(self, *argv: object, code: int = 2) -> str:

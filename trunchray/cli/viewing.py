@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import webbrowser
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
@@ -50,13 +51,20 @@ def view(
 
     Example: trunchray view runs/yesterday s3://bucket/runs/today --case unopened
     """
+    output = Output(as_json=json)
+    with suppress(KeyboardInterrupt):  # which is how it ends, also when nothing is shown yet
+        _view(output, runs, case, private=private, host=host, port=port, browser=browser and not json)
+
+
+def _view(
+    output: Output, runs: list[str], case: str | None, *, private: bool, host: str, port: int, browser: bool
+) -> None:
     from concurrent.futures import ThreadPoolExecutor
     from importlib import import_module
 
     from trunchray.adapters.scratch import scratch
     from trunchray.frontends.viewer.viewer import Viewer
 
-    output = Output(as_json=json)
     runs = [located(run) for run in runs]
     with scratch() as folder, ThreadPoolExecutor(1) as aside:
         opening = aside.submit(Viewer, runs, folder, private=private)
@@ -64,7 +72,7 @@ def view(
 
         with opening.result() as viewer:
             page = "/" if case is None else f"/case?{urlencode({'id': viewer.find_case(case)})}"
-            asyncio.run(_serve(viewer, output, page, host=host, port=port, browser=browser and not json))
+            asyncio.run(_serve(viewer, output, page, host=host, port=port, browser=browser))
 
 
 async def _serve(viewer: Viewer, output: Output, page: str, *, host: str, port: int, browser: bool) -> None:

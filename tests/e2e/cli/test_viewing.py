@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -39,6 +40,19 @@ def test_it_serves_until_it_is_interrupted(run: str, here: Path, number: signal.
         process.send_signal(number)
         assert process.wait(timeout=60) == 0
     assert sorted(path for path in Path(run).rglob("*")) == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_well_before_it_serves(run: str, here: Path, number: signal.Signals):
+    """Whoever ends it while it still reads the runs has lost nothing, which is no error."""
+    Path(run, "run.json").unlink()
+    os.mkfifo(Path(run, "run.json"))
+    command = [sys.executable, "-m", "trunchray.cli.main", "view", run, "--port", "0", "--no-browser"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=here) as process:
+        with Path(run, "run.json").open("w", encoding="utf-8"):  # as soon as it reads there
+            process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert (process.returncode, said) == (0, "")
 
 
 def test_without_duckdb_it_says_what_to_install(run: str, trunchray: CommandLine, monkeypatch: pytest.MonkeyPatch):

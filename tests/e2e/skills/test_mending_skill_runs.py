@@ -118,6 +118,21 @@ def test_a_run_that_nobody_graded_has_no_verdict(project: SkillProject, trunchra
     assert "nobody is named who does; give --grader MODEL" in trunchray.refused("regrade", run)
 
 
+def test_a_retry_says_what_mends_attempts_whose_tool_failed(project: SkillProject, trunchray: CommandLine):
+    """They have ended, so that no retry runs them again; the command that made the run makes another one."""
+    project.cases(case("first", {"exit": 1}), case("second", {"say": "done"}))
+    command = ("skills", "run", *project.options("--pool", "local"))
+    assert trunchray(*command).code == 1
+    before = complete(project.run())
+    done = trunchray("retry", project.run().uri)
+    assert (done.code, complete(project.run())) == (0, before)
+    said = " ".join(done.err.split())
+    assert "nothing to retry: 1 attempt did not end well in the tool, and what has ended is never run again" in said
+    assert "the same `skills` command makes a new run" in said
+    assert trunchray(*command).code == 1
+    assert len(project.runs()) == 2
+
+
 def test_another_grader_grades_a_graded_run(project: SkillProject, trunchray: CommandLine):
     """Beside the first one, whose verdicts stay those of the run; what the two see otherwise is told."""
     run = graded_run(project, trunchray)
