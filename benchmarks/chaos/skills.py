@@ -47,8 +47,6 @@ class Kind:
     steps: list[dict[str, Any]]
     """For the scripted tool."""
     status: str = "ok"
-    outcome: str = "passed"
-    """Of its row."""
     kept: frozenset[str] = frozenset()
     """What is in its workspace, the skill aside."""
     left_out: frozenset[str] = frozenset()
@@ -57,6 +55,11 @@ class Kind:
     """Seconds it may take; None: as the run says."""
     printed: int = 0
     """Bytes that its transcript has at least."""
+
+    @property
+    def error(self) -> str:
+        """Of its row, which has no verdict in any case: nobody grades."""
+        return "evaluator/not_graded" if self.status == "ok" else f"harness/{self.status}"
 
 
 LATE = [{"sleep": 4}, {"write": "late.txt"}]
@@ -79,9 +82,9 @@ KINDS: dict[str, Kind] = {
         left_out=frozenset({"pipe", "socket", "out", "up"}),
     ),
     "prints": Kind([{"print": "0123456789" * 100 + "\n", "times": 50_000}], printed=50_000_000),
-    "is deaf": Kind([{"say": "never"}, *DEAF], status="timeout", outcome="error", most=3),
+    "is deaf": Kind([{"say": "never"}, *DEAF], status="timeout", most=3),
     "leaves deaf ones": Kind([{"fork": DEAF, "detached": True}, {"fork": [{"fork": DEAF, "detached": True}, *DEAF]}]),
-    "fails": Kind([{"stderr": "it broke\n"}, {"exit": 7}], status="error", outcome="error"),
+    "fails": Kind([{"stderr": "it broke\n"}, {"exit": 7}], status="error"),
 }
 
 
@@ -225,9 +228,11 @@ class Ordeal:
     def _rows(self, run: Path) -> Iterator[str]:
         command = [sys.executable, "-m", "trunchray.cli.main", "report", str(run), "--json"]
         told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        wanted = Counter(KINDS[kind_of(number)].outcome for number, _ in self._planned())
-        found = Counter({name: told[name] for name in ("passed", "failed", "error", "not_run")})
-        if found != wanted:
+        wanted = Counter((config, KINDS[kind_of(number)].error) for number, config in self._planned())
+        found = Counter(
+            {(model["name"], error["kind"]): error["count"] for model in told["models"] for error in model["errors"]}
+        )
+        if found != wanted or told["error"] != told["planned"]:
             yield f"the report counts {dict(found)}, not {dict(wanted)}"
 
 

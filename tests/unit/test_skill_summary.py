@@ -43,7 +43,8 @@ class Attempts:
             "return_code": 0,
             "captured_at": "2026-01-01T00:00:00Z",
         }
-        made = AttemptTiming(**{"case_id": NAMES[number], "config": config, **known, **timing})
+        known |= {"case_id": NAMES[number], "config": config, **timing}
+        made = AttemptTiming(**known)
         (folder / "timing.json").write_text(made.model_dump_json())
         (folder / "stderr.txt").write_text(said)
 
