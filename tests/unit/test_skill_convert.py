@@ -54,6 +54,7 @@ def test_a_case_as_an_eval():
     assert made.content == {
         "skill_name": "writer",
         "evals": [{"id": 12, "prompt": "x", "expected_output": "two", "files": ["f"], "expectations": ["one"]}],
+        "not_in_cases": ["skill_name"],
     }
     assert made.notes == ()
 
@@ -110,6 +111,22 @@ def test_evals_come_back_as_they_were(one: dict[str, Any]):
 def test_cases_come_back_as_they_were(one: dict[str, Any]):
     """Also those whose fields evals do not have; ids as text."""
     assert back_and_there(one, case(id="b")) == [one | {"id": str(one["id"])}, case(id="b")]
+
+
+@pytest.mark.parametrize(
+    "cases",
+    [
+        {"cases": [{"id": "a", "input": "x", "rubric": ["y"]}, {"id": "b", "input": "x", "files": ["f"]}]},
+        {"cases": [{"id": "a", "input": "x"}, case(id="b"), {"id": "c", "input": "x", "state_prefix": "[turn 4]"}]},
+        {"skill_name": "s", "owner": "me", "cases": [{"id": "a", "input": "x", "rubric": ["output matches: z"]}]},
+        {"cases": [case()]},
+    ],
+)
+def test_nothing_is_added_on_the_way_there_and_back(cases: dict[str, Any]):
+    """Neither keys that cases may leave out, nor the name of the skill; what is written as empty stays."""
+    evals = to_evals(cases, "writer/evals/cases.json").content
+    assert evals["skill_name"] == cases.get("skill_name", "writer")
+    assert to_cases(evals, "writer/evals/evals.json").content == cases
 
 
 def test_a_genuine_line_that_reads_like_an_expected_output_is_not_swallowed():

@@ -28,6 +28,9 @@ _CASE = ("id", "input", "rubric", "state_prefix", "files")
 _EVAL = ("id", "prompt", "expected_output", "files", "expectations", "assertions", "state_prefix")
 _RUBRIC_KEY = "rubric_key"
 """At the top of a case file: the key of an eval that its rubric lines belong under, if not `expectations`."""
+_ADDED_KEY = "not_in_cases"
+"""At the top of a file of evals that cases made: the keys that were not in the case file, and go on the way back."""
+_OPTIONAL = ("rubric", "state_prefix", "files")
 
 Entries = list[Object]
 
@@ -52,8 +55,10 @@ def to_cases(value: JsonValue, where: str) -> Converted:
         raise UsageError(f"{where}: a skill-creator file is an object with the list 'evals'; this is {kind(value)}")
     evals = _entries(value, "evals", where, needs=("id",), content="prompt")
     key = "assertions" if {key for one in evals for key in lines(one)} == {"assertions"} else "expectations"
-    cases = [_case(one, key) for one in evals]
-    top = _others(value, ("evals", "cases", _RUBRIC_KEY))
+    added = _added(value)
+    cases = [_case(one, key, added) for one in evals]
+    gone = [key for key in added if key == "skill_name"]
+    top = _others(value, ("evals", "cases", _RUBRIC_KEY, _ADDED_KEY, *gone))
     top |= {_RUBRIC_KEY: key} if key != "expectations" else {}
     return Converted(content={**top, "cases": [*cases]}, count=len(cases), notes=notes_on_evals(evals, cases))
 
@@ -69,9 +74,12 @@ def to_evals(value: JsonValue, where: str, skill_name: str | None = None) -> Con
         raise UsageError(f"{where}: cases are a list, or an object with the list 'cases'; this is {kind(value)}")
     cases = _entries(top, "cases", where, needs=("id", "input"), content="input")
     key = "assertions" if top.get(_RUBRIC_KEY) == "assertions" else "expectations"
-    evals = [_eval(one, key) for one in cases]
-    content: Object = {"skill_name": skill_name or top.get("skill_name") or skill_of(where)}
-    content |= _others(top, ("skill_name", "evals", "cases", _RUBRIC_KEY))
+    named = skill_name or top.get("skill_name")
+    added = [key for key in _OPTIONAL if any(key not in case for case in cases)] + ([] if named else ["skill_name"])
+    evals = [_eval(one, key, added) for one in cases]
+    content: Object = {"skill_name": named or skill_of(where)}
+    content |= _others(top, ("skill_name", "evals", "cases", _RUBRIC_KEY, _ADDED_KEY))
+    content |= {_ADDED_KEY: [*added]} if added else {}
     return Converted(content={**content, "evals": [*evals]}, count=len(evals), notes=notes_on_cases(cases, evals))
 
 
@@ -99,20 +107,27 @@ def _entries(top: Object, key: str, where: str, *, needs: Sequence[str], content
     return found
 
 
-def _case(one: Object, key: str) -> Object:
-    """The case of an eval."""
+def _added(top: Object) -> Sequence[str]:
+    """What a conversion has added to the cases that a file of evals was made of."""
+    found = top.get(_ADDED_KEY)
+    return [key for key in found if isinstance(key, str)] if isinstance(found, list) else []
+
+
+def _case(one: Object, key: str, added: Sequence[str] = ()) -> Object:
+    """The case of an eval; of its keys that are empty, without those that were `added`."""
     if (before := _before(one, "as_case", lambda case: _plain_eval(case, key), _bare_eval)) is not None:
         return before
-    case = _plain_case(one)
+    case = _without(_plain_case(one), added)
     return case if _same(_plain_eval(case, key), one, _bare_eval) else {**case, "as_eval": one}
 
 
-def _eval(one: Object, key: str) -> Object:
-    """The eval of a case."""
+def _eval(one: Object, key: str, added: Sequence[str] = ()) -> Object:
+    """The eval of a case, which holds it as well where it could not be made of the eval again."""
     if (before := _before(one, "as_eval", _plain_case, _bare_case)) is not None:
         return before
     made = _plain_eval(one, key)
-    return made if _same(_plain_case(made), one, _bare_case) else {**made, "as_case": one}
+    again = _without(_plain_case(made), added)
+    return made if _same(again, one, _with_text_id) else {**made, "as_case": one}
 
 
 def _before(
@@ -179,6 +194,14 @@ def _bare_eval(one: Object) -> Object:
 def _bare_case(one: Object) -> Object:
     found = {key: value for key, value in one.items() if key != "as_eval" and (key not in _CASE or value not in _EMPTY)}
     return found | {"id": str(one.get("id"))}
+
+
+def _with_text_id(one: Object) -> Object:
+    return _others(one, ("as_eval",)) | {"id": str(one.get("id"))}
+
+
+def _without(one: Object, added: Sequence[str]) -> Object:
+    return {key: value for key, value in one.items() if key not in added or key not in _OPTIONAL or value not in _EMPTY}
 
 
 _EMPTY: tuple[JsonValue, ...] = (None, "", [])
