@@ -205,6 +205,18 @@ def test_a_variant_that_is_the_same_skill_is_refused(asks: Asks, tmp_path: Path)
     assert prepare(asks(**variant))
 
 
+def test_a_variant_of_another_name_is_told(asks: Asks, tmp_path: Path):
+    """It may be another skill by mistake; a version of the skill is told nowhere, nor what has no name."""
+    other = tmp_path / "other"
+    variant = asks(mode="variant", variant_path=str(other))
+    write(other / "SKILL.md", "---\nname: letter\ndescription: Writes letters.\n---\n")
+    assert prepare(variant).notes == ["the variant is another skill: it is called 'letter', and not 'brief'"]
+    write(other / "SKILL.md", "---\nname: brief\ndescription: Writes letters.\n---\n")
+    assert prepare(variant).notes == []
+    write(other / "SKILL.md", "no frontmatter")
+    assert prepare(variant).notes == []
+
+
 def test_neither_cases_nor_queries_are_in_the_skill_that_a_tool_gets(asks: Asks, tmp_path: Path):
     """They hold the rubric, which config `bare` would not see; what else is in `evals/` stays."""
     options = asks()

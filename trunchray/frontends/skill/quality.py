@@ -5,7 +5,8 @@ case file, skill, harness, fixtures ─▶ question ─▶ the engine ─▶ att
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,7 +42,7 @@ from trunchray.frontends.skill.session import (
     check_outside,
     told_of,
 )
-from trunchray.frontends.skill.skill_md import skill_folder
+from trunchray.frontends.skill.skill_md import read_skill_md, skill_folder
 from trunchray.frontends.skill.summary import EXECUTION, ExecutionSummary, summarise
 
 Mode = Literal["quality", "baseline", "variant"]
@@ -102,6 +103,8 @@ class Prepared:
     file: Path
     folders: Sequence[Path]
     """Of the skills."""
+    notes: Sequence[str] = ()
+    """What people should know before anything runs."""
 
 
 def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
@@ -115,6 +118,8 @@ def run_cases(options: Options, how: How) -> tuple[Ran, ExecutionSummary]:
     asked = prepare(options)
     check_outside(how.out, asked.folders)
     announce(how.observer, None if options.cases else asked.file, None if options.harness else asked.found)
+    for note in asked.notes:
+        how.observer.note(note)
     ran = carry_out(asked.question, how, asked.about)
     cases = [case.id for case in asked.question.cases]
     configs, harness = CONFIGS[options.mode], asked.found.source
@@ -129,7 +134,17 @@ def prepare(options: Options) -> Prepared:
     """
     read = _read(options)
     folders = [*read.folders.values()]
-    return Prepared(_question(options, read), _about(options, read), read.found, read.file, folders)
+    return Prepared(
+        _question(options, read), _about(options, read), read.found, read.file, folders, [*_other_name(folders)]
+    )
+
+
+def _other_name(folders: Sequence[Path]) -> Iterator[str]:
+    """A variant is most often a version of the skill, and keeps its name. What has no readable name may be one."""
+    with suppress(UsageError):
+        names = [read_skill_md(folder).name for folder in folders]
+        if len(set(names)) > 1:
+            yield f"the variant is another skill: it is called {names[1]!r}, and not {names[0]!r}"
 
 
 def _read(options: Options) -> _Read:
