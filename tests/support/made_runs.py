@@ -76,7 +76,7 @@ def _result(trial: Trial, letter: str, eval_id: str, agent: str, scores: Mapping
         trace=None if letter == "e" else TRACE,
         verdict=None if letter == "e" else verdict,
         failure=failure if letter == "e" else None,
-        latency=Timing(total=0.5),
+        latency=Timing(model=0.4, tools=0.1, evaluator=2, total=2.5),
         started_at=NOW,
         ended_at=NOW,
     )

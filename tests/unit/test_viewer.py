@@ -122,6 +122,12 @@ def test_every_counted_row_is_listed_once(viewer: Viewer):
     ]  # fmt: skip
 
 
+def test_the_time_of_a_trial_is_that_of_its_answer(viewer: Viewer):
+    """As in reports: without waiting and grading."""
+    found: Any = viewer.trials({"outcome": "passed"})
+    assert {round(trial["seconds"], 6) for trial in found["trials"]} == {0.5}
+
+
 def test_filters_leave_what_they_name(viewer: Viewer):
     """Run, model, eval, outcome and attempt, alone and together."""
 
