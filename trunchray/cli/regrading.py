@@ -104,10 +104,10 @@ def _why_nothing(report: Report, models: Collection[str] | None) -> str:
     if not errors:
         return "no trial that counts ended in an error"
     if failed := sum(found.count for each in asked for found in each.errors if found.kind.startswith("harness/")):
-        attempts = "1 attempt did" if failed == 1 else f"{failed:,} attempts did"
+        attempts = "1 attempt" if failed == 1 else f"{failed:,} attempts"
         return (
-            f"{attempts} not end well in the tool, and what has ended is never run again; once the tool is mended, the "
-            "same `skills` command makes a new run"
+            f"the tool failed in {attempts}, and what has ended is never run again; once it is mended, the same "
+            "`skills` command makes a new run"
         )
     return f"{errors:,} that count ended in an error, but with none would asking the same again end otherwise"
 

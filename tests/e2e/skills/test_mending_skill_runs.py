@@ -127,7 +127,7 @@ def test_a_retry_says_what_mends_attempts_whose_tool_failed(project: SkillProjec
     done = trunchray("retry", project.run().uri)
     assert (done.code, complete(project.run())) == (0, before)
     said = " ".join(done.err.split())
-    assert "nothing to retry: 1 attempt did not end well in the tool, and what has ended is never run again" in said
+    assert "nothing to retry: the tool failed in 1 attempt, and what has ended is never run again" in said
     assert "the same `skills` command makes a new run" in said
     assert trunchray(*command).code == 1
     assert len(project.runs()) == 2

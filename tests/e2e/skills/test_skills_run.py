@@ -470,7 +470,7 @@ def test_a_triggers_run(pool: str, anywhere: SkillProject, trunchray: CommandLin
 
 def test_a_query_that_could_not_be_measured(project: SkillProject, trunchray: CommandLine):
     """One failed run of three is enough: the query is neither passed nor failed, and the exit code 1."""
-    failing = "import sys, pathlib; sys.exit('home' in sys.argv[1])"
+    failing = "import sys; print('hm'); sys.exit('home' in sys.argv[1])"
     project.use({"command": [sys.executable, "-c", failing, "{prompt}"]})
     project.queries(("Sum up the taxes.", False), ("Go home.", False))
     done = trunchray("skills", "triggers", *project.options("--pool", "local"))
@@ -478,6 +478,19 @@ def test_a_query_that_could_not_be_measured(project: SkillProject, trunchray: Co
     assert [each["pass"] for each in done.json["results"]] == [True, None]
     assert done.json["results"][1]["errors"] == ["error: exit code 1"] * 3
     assert done.json["summary"] == {"total": 2, "passed": 1, "failed": 0, "unmeasured": 1}
+
+
+def test_triggers_of_a_tool_that_says_nothing(project: SkillProject, trunchray: CommandLine):
+    """No query is measured, for a reason that people are told; exit code 1, and no case passes or fails."""
+    project.use({"command": ["true", "{prompt}"]})
+    options = [option for option in project.options("--pool", "local", "--runs-per-query", 1) if option != "--json"]
+    done = trunchray("skills", "triggers", *options)
+    assert done.code == 1
+    assert "0 of 2 as they should be, 0 not, 2 not measured" in done.out
+    assert "2 × it printed nothing" in done.out
+    (skill,) = trunchray("report", project.run().uri, "--json").json["models"]
+    assert [(each["kind"], each["count"]) for each in skill["errors"]] == [("harness/silent", 2)]
+    assert (skill["passed"], skill["failed"]) == (0, 0)
 
 
 def test_triggers_without_a_harness(project: SkillProject, trunchray: CommandLine):

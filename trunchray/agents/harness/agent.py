@@ -101,8 +101,9 @@ class HarnessTool:
         """One attempt.
 
         Raises:
-            HarnessError: its status, which is the error's type, is not ok; what there is of a trace comes with it. One
-                that can be retried means that nothing was recorded, because the place for it failed.
+            HarnessError: its status, which is the error's type, is not ok, or it is asked whether the skill was loaded
+                and printed nothing, which has the type silent; what there is of a trace comes with it. One that can be
+                retried means that nothing was recorded, because the place for it failed.
         """
         staged = self._staging.cases[case_id]
         path = self._staging.folder(self._spec.name, case_id, attempt)
@@ -116,8 +117,10 @@ class HarnessTool:
         except (StoreError, UsageError, OSError) as e:
             raise HarnessError(f"{path}: {e}", type="exception", retryable=True) from e
         trace = _trace(timing, transcript, folder.uri, path)
-        if timing.status != "ok":
-            error = HarnessError(f"{path}: {timing.reason or timing.status}", type=timing.status)
+        silent = timing.status == "ok" and self._spec.trigger is not None and timing.loaded is None
+        if silent or timing.status != "ok":
+            type_ = "silent" if silent else timing.status
+            error = HarnessError(f"{path}: {timing.reason or timing.status}", type=type_)
             error.trace = trace
             raise error
         return trace
