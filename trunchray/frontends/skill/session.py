@@ -218,6 +218,6 @@ def _launch(question: Question, how: How, ran: Ran) -> None:
     report = launch(spec, release, inputs, drive)
     if report.not_run:
         raise Interrupted(
-            f"{report.not_run:,} of {report.planned:,} attempts are still to be run or graded; the same command goes on "
-            f"in {ran.folder.uri}"
+            f"{report.not_run:,} of {report.planned:,} attempts are still to be run or graded; the same command goes "
+            f"on in {ran.folder.uri}"
         )
