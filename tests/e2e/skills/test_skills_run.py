@@ -430,7 +430,7 @@ def test_other_commands_take_the_run_folder(anywhere: SkillProject, trunchray: C
 @TWO
 def test_a_triggers_run(pool: str, anywhere: SkillProject, trunchray: CommandLine):
     """Queries are told apart by their number alone, runs count from 0; whatever the rates are, the exit code is 0."""
-    anywhere.queries((LOADS, True), ("Sum up the taxes.", False), ("Sum up the taxes.", True))
+    anywhere.queries((LOADS, True), ("Sum up the taxes.", True), ("Sum up the taxes.", True))
     done = trunchray("skills", "triggers", *anywhere.options("--runs-per-query", 2, "--pool", pool))
     assert done.code == 0
     (name,) = anywhere.runs()
@@ -446,10 +446,10 @@ def test_a_triggers_run(pool: str, anywhere: SkillProject, trunchray: CommandLin
     assert done.json == json.loads(run.read("triggers-result.json"))
     assert [(each["trigger_rate"], each["triggers"], each["runs"], each["pass"]) for each in done.json["results"]] == [
         (1.0, 2, 2, True),
-        (0.0, 0, 2, True),
+        (0.0, 0, 2, False),
         (0.0, 0, 2, False),
     ]
-    assert done.json["summary"] == {"total": 3, "passed": 2, "failed": 1, "unmeasured": 0}
+    assert done.json["summary"] == {"total": 3, "passed": 1, "failed": 2, "unmeasured": 0}
     assert (done.json["settled"], done.json["status"]) == (False, "completed")
     about = json.loads(run.read("run.json"))
     told = {
