@@ -44,6 +44,49 @@ def test_what_json_makes_of_a_credential_is_masked_as_well():
         assert mask.text(text) == '"[masked]"'
 
 
+ESCAPED = 'sk-atk/0123+456<é😀>"q\\n\n&z'
+
+
+def _as_json(text: str, *, upper: bool = False, every: bool = False) -> str:
+    """As encoders write a text that escape more than they need to."""
+    units = text.encode("utf-16-be")
+    pairs = [int.from_bytes(units[at : at + 2], "big") for at in range(0, len(units), 2)]
+    digits = "\\u{:04X}" if upper else "\\u{:04x}"
+    if every:
+        return "".join(map(digits.format, pairs))
+    written = json.dumps(text)[1:-1].replace("/", "\\/").replace("+", digits.format(ord("+")))
+    return written.replace("&", digits.format(ord("&"))).replace("<", digits.format(ord("<")))
+
+
+@pytest.mark.parametrize("pieces", [1, 7, 64, 100_000])
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("every", [False, True])
+def test_letters_that_need_no_escape_in_json_may_have_one(pieces: int, upper: bool, every: bool):
+    """PHP, .NET and Go escape `/`, `+` and `&`; a credential is found however it is cut, also in JSON within JSON."""
+    once = _as_json(ESCAPED, upper=upper, every=every)
+    assert json.loads(f'"{once}"') == ESCAPED
+    twice = json.dumps({"text": f'{{"key": "{once}"}}'})
+    content = "".join(f"\\\\ {once}, \\n{ESCAPED}; {twice} {once[:-1]}\n" for _ in range(30)).encode()
+    stream = MaskedStream(Mask([ESCAPED]))
+    parts = [stream.feed(content[at : at + pieces]) for at in range(0, len(content), pieces)]
+    masked = b"".join([*parts, stream.end()]).decode()
+    assert masked.count("[masked]") == 90
+    assert masked.startswith("\\\\ [masked], \\n[masked]; " + json.dumps({"text": '{"key": "[masked]"}'}))
+
+
+@pytest.mark.parametrize("before", range(7))
+def test_json_stays_json_where_a_credential_is_masked(before: int):
+    """However many backslashes are before it."""
+    line = f'{{"a": "{chr(92) * 2 * before}{_as_json(KEY, every=True)}"}}'
+    assert json.loads(Mask([KEY]).text(line)) == {"a": "[masked]"}
+
+
+def test_a_json_value_is_masked_whole():
+    """Texts and names alike; what is no text stays."""
+    masked = Mask([KEY]).value({"a": [f"<{KEY}>", 1, None, True], KEY: {"b": KEY}})
+    assert masked == {"a": ["<[masked]>", 1, None, True], "[masked]": {"b": "[masked]"}}
+
+
 def test_a_file_that_is_no_text_keeps_its_length():
     """What is at a place of an archive stays at that place."""
     assert Mask([KEY]).content(f"\0{KEY}\0".encode()) == b"\0" + b"*" * len(KEY) + b"\0"
