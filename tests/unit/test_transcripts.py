@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from trunchray.core.canary import Canary
+from trunchray.core.masking import Mask
 from trunchray.core.transcript import CALLS_KEPT, LONGEST_LINE, MESSAGE_KEPT, VALUE_KEPT, Transcript, TranscriptReader
 
 TOKEN = "TRIGGER-LOADED-0badcafe"
@@ -243,3 +244,26 @@ def test_a_listing_of_skills_is_no_loading(events: list[Any]):
 def test_without_a_canary_nothing_is_said_of_loading():
     """Only trigger queries have one."""
     assert read(said(TOKEN)).loaded is None
+
+
+KEY = "k9Xv72mQpL0aZr"
+
+
+def test_no_credential_is_in_what_is_taken():
+    """Neither in names, nor in what tools are given and answer, nor in a message that comes in pieces."""
+    spelt = "".join(f"\\u{ord(letter):04X}" for letter in KEY)
+    use = {"type": "tool_use", "id": spelt, "name": f"use-{spelt}", "input": {spelt: [f"<{spelt}>"]}}
+    answer = {"type": "tool_result", "tool_use_id": spelt, "content": f"it is {spelt}", "is_error": True}
+    events: list[Any] = [
+        {"type": "assistant", "message": {"content": [use]}},
+        {"type": "user", "message": {"content": [answer]}},
+        {"type": "message", "role": "assistant", "content": "it is k9Xv7", "delta": True},
+        {"type": "message", "role": "assistant", "content": "2mQpL0aZr!", "delta": True},
+    ]
+    reader = TranscriptReader(mask=Mask([KEY]))
+    reader.feed("\n".join(json.dumps(event) for event in events).replace("\\\\u", "\\u").encode())
+    found = reader.end()
+    assert found.message == "it is [masked]!"
+    assert found.counts == {"use-[masked]": 1}
+    [call] = found.calls
+    assert (call.tool_call_id, call.input, call.error) == ("[masked]", {"[masked]": ["<[masked]>"]}, "it is [masked]")

@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from trunchray.core.canary import Canary
 from trunchray.core.excerpt import excerpt
 from trunchray.core.harness_events import Answered, Called, Ended, Fact, Heard, Said, Spent, Tokens, facts
+from trunchray.core.masking import NOTHING, Mask
 from trunchray.core.trial import ToolCall
 from trunchray.core.well_formed import well_formed
 
@@ -51,10 +52,10 @@ class Transcript:
 
 
 class TranscriptReader:
-    """Takes the bytes of one run as they come."""
+    """Takes the bytes of one run as they come. What `mask` masks is in nothing that is taken from them."""
 
-    def __init__(self, canary: Canary | None = None) -> None:
-        self._canary = canary
+    def __init__(self, canary: Canary | None = None, mask: Mask = NOTHING) -> None:
+        self._canary, self._mask = canary, mask
         self._line = bytearray()
         self._skipping = False
         self._end = b""
@@ -89,7 +90,7 @@ class TranscriptReader:
             steps=self._steps,
             counts=dict(self._counts),
             calls=tuple(self._calls.values()),
-            message=well_formed(message)[-MESSAGE_KEPT:],
+            message=self._mask.text(well_formed(message))[-MESSAGE_KEPT:],
             cost_usd=self._cost,
             loaded=self._canary.found if self._canary else None,
         )
@@ -150,15 +151,15 @@ class TranscriptReader:
             self._canary.hear(text)
 
     def _call(self, call: Called) -> None:
-        name = excerpt(well_formed(call.name), 200)
+        name = excerpt(self._mask.text(well_formed(call.name)), 200)
         self._counts[name] += 1
         if len(self._calls) < CALLS_KEPT:
-            key = well_formed(call.id) or f"call-{len(self._calls) + 1}"
-            self._calls[key] = ToolCall(tool_call_id=key, tool_name=name, input=_kept(call.input))
+            key = self._mask.text(well_formed(call.id)) or f"call-{len(self._calls) + 1}"
+            self._calls[key] = ToolCall(tool_call_id=key, tool_name=name, input=_kept(call.input, self._mask))
 
     def _answer(self, call: str, output: Any, *, failed: bool) -> None:
-        if (known := self._calls.get(well_formed(call))) is not None:
-            said = _kept(output)
+        if (known := self._calls.get(self._mask.text(well_formed(call)))) is not None:
+            said = _kept(output, self._mask)
             told = {"error": said if isinstance(said, str) else json.dumps(said)} if failed else {"output": said}
             self._calls[known.tool_call_id] = known.model_copy(update=told)
 
@@ -194,9 +195,10 @@ def _overridden(so_far: Tokens, total: Tokens) -> Tokens:
     )
 
 
-def _kept(value: Any) -> JsonValue:
-    """The value, or the beginning of its JSON text; None for what has none."""
+def _kept(value: Any, mask: Mask) -> JsonValue:
+    """The value, masked, or the beginning of its JSON text; None for what has none."""
     try:
+        value = mask.value(value)
         text = well_formed(json.dumps(value, ensure_ascii=False, allow_nan=False))
     except (ValueError, RecursionError):  # it has NaN, or no end
         return None
