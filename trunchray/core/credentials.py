@@ -12,6 +12,11 @@ _SECRET_VALUE = re.compile(
     re.DOTALL,
 )
 _LAST_WORD = re.compile(r"(^|-)(key|token|secret|password|passwd|passphrase|credential)$|apikey$")
+_PASSED_ON = re.compile(
+    r"(key|token|secret|passwo?r?d|passphrase|credentials?|(?<!com)(?<!by)(?<!ask)pass|(?<!^)(?<!^old)pwd|(?<!com)(?<!s)pat)s?$"
+    r"|(?<![a-z])(pass|pwd|pat|token|secret)-(?!file|path|dir|time|ttl|len|max|min|length|url|limit|count|expir|type)"
+)
+"""What variables are called that a tool is given: `PGPASSWORD`, `DB_PASS`, `MYSQL_PWD`, `GH_PAT`; none is a `PWD`."""
 _SETTING = re.compile(r"-{0,2}([A-Za-z][\w.-]*)(?:=|: +)(\S+)")
 """`--name=value`, `NAME=value`, or a header."""
 _ELSEWHERE = re.compile(r"[${~].*|.*\{(prompt|query|cwd)\}.*", re.DOTALL)
@@ -35,6 +40,12 @@ def looks_secret(name: str, value: str) -> bool:
     if _SECRET_VALUE.fullmatch(value.strip()):
         return True
     return names_secret(name) and not _HARMLESS.fullmatch(value.strip())
+
+
+def given_secret(name: str, value: str) -> bool:
+    """The same for a variable that somebody has chosen to give to a tool, for which less of a name is enough."""
+    named = _PASSED_ON.search(name.lower().replace("_", "-")) is not None
+    return looks_secret(name, value) or (named and not _HARMLESS.fullmatch(value.strip()))
 
 
 def is_credential(name: str) -> bool:

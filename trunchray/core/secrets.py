@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from trunchray.core.credentials import is_credential, looks_secret
+from trunchray.core.credentials import given_secret, is_credential
 from trunchray.core.masking import SHORTEST
 
 _TOKEN = re.compile(rf"[^\s\"'`,;{{}}\[\]()<>|\\]{{{SHORTEST},}}")
@@ -33,7 +33,7 @@ def secrets_in(text: str) -> list[str]:
 
 def secrets_of(name: str, value: str) -> list[str]:
     """The same for a variable, whose value as a whole counts as well where its name or its look gives it away."""
-    whole = [value] if len(value) >= SHORTEST and (looks_secret(name, value) or not _is_plain(value)) else []
+    whole = [value] if len(value) >= SHORTEST and (given_secret(name, value) or not _is_plain(value)) else []
     return list(dict.fromkeys([*whole, *secrets_in(value)]))
 
 
