@@ -150,7 +150,7 @@ def regrade(
     takeover: Takeover = False,
     json: Json = False,
 ) -> None:
-    """Grade a run's stored answers anew, asking no model under test.
+    """Grade stored answers anew, and ask for no new ones.
 
     Says which verdicts changed. The rows go to RUN/regrades/NAME, which is a run like others: compare, gate, export and
     report take it. Only cases that ask the same in both releases are graded. Given again, the command goes on where it
