@@ -446,3 +446,16 @@ async def test_cancelling_is_no_error(tmp_path: Path) -> None:
         await task
     assert not copies[0].exists()
     assert not list(folder.glob("grading*"))
+
+
+@pytest.mark.parametrize("lost", ["cwd", "transcript.jsonl"])
+@pytest.mark.parametrize("link", [False, True])
+async def test_what_is_lost_of_an_attempt_is_no_wrong_answer(tmp_path: Path, lost: str, link: bool) -> None:
+    """Nobody is asked what the rest is worth, nor what a link in its place leads to."""
+    folder, recorder = attempt_folder(tmp_path / "a"), Recorder(said(False, False))
+    (folder / lost).rename(tmp_path / "elsewhere")
+    if link:
+        (folder / lost).symlink_to(tmp_path / "elsewhere")
+    error = await failed(recorder, folder)
+    assert (error.type, recorder.asked) == ("grading_error", [])
+    assert f"{folder}/{lost} is gone" in stored(folder, "grading-error.json")["reason"]

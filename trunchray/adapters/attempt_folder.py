@@ -104,15 +104,16 @@ class AttemptFolder:
         """A copy of what a grader looks at, as long as the block runs, without links that lead out of the workspace.
 
         Raises:
-            StoreError: it cannot be read.
+            StoreError: it cannot be read, or what every attempt leaves that has ended well is no longer there.
             OSError: it cannot be read or copied on this machine.
         """
         with scratch() as folder:
-            (folder / WORKSPACE).mkdir()
             if self._store.folder:
                 _copy(self._store.folder, folder)
             else:
                 self._fetch(folder)
+            if lost := [name for name in (TRANSCRIPT, WORKSPACE) if not (folder / name).exists()]:
+                raise StoreError(f"{self.uri}/{lost[0]} is gone; put it back, or run the attempt anew elsewhere")
             yield folder
 
     def digest(self) -> str | None:
@@ -162,6 +163,7 @@ class AttemptFolder:
         return found if (found.grader, found.attempt) == (grader, attempt) else None
 
     def _fetch(self, target: Path) -> None:
+        (target / WORKSPACE).mkdir()  # a store keeps no folders, so that nobody can tell an empty one from a lost one
         paths = [path for path in self._store.find() if path in _LOOKED_AT or _in_workspace(path)]
         each(lambda path: self._store.fetch(path, target / path), paths)
 
@@ -177,18 +179,20 @@ class AttemptWriter:
         self._tries, self._asked = tries, asked
         self._store = tries.begin()
 
-    def keep(self, stdout: Path, stderr: Path, workspace: Path, caps: TreeCaps) -> Survey:
-        """Keep what came of it; what there is of the workspace, as it is kept.
+    def keep(self, stdout: Path, stderr: Path, workspace: Path | None, caps: TreeCaps) -> Survey:
+        """Keep what came of it; what there is of the workspace, as it is kept: nothing, where that is None.
 
         Links are kept on this machine. Other stores have none: there a link to a file that is kept is a copy of it,
         and any other is left out.
         """
-        found = Survey.of(workspace, caps)
+        found = Survey.of(workspace, caps) if workspace else Survey()
         for name, content in self._asked.items():
             self._store.write(name, content)
         for source, name in ((stdout, TRANSCRIPT), (stderr, STDERR)):
             if source.exists():
                 self._store.put(name, source)
+        if workspace is None:
+            return found
         try:
             if self._store.folder:
                 found.copy(workspace, self._store.folder / WORKSPACE, durable=True)
@@ -230,9 +234,11 @@ def _in_workspace(path: str) -> bool:
 
 def _copy(source: Path, target: Path) -> None:
     for name in _LOOKED_AT:
-        if (source / name).is_file():
+        if (source / name).is_file() and not (source / name).is_symlink():
             shutil.copyfile(source / name, target / name)
-    Survey.of(source / WORKSPACE, ignore=frozenset()).copy(source / WORKSPACE, target / WORKSPACE)
+    workspace = source / WORKSPACE
+    if workspace.is_dir() and not workspace.is_symlink():
+        Survey.of(workspace, ignore=frozenset()).copy(workspace, target / WORKSPACE)
 
 
 def _names(grader: str, attempt: str) -> tuple[str, str]:
