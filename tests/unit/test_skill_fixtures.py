@@ -215,3 +215,13 @@ def test_only_files_that_never_change_are_taken_from_github(address: str, messag
     """Nothing but a commit or a tag pins one."""
     with pytest.raises(ValueError, match=message):
         read_address(address)
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 3000 + "a", "circle/a"])
+def test_a_name_that_cannot_be_looked_for(read: Read, tmp_path: Path, name: str):
+    """It is an entry that cannot be used like any other, and named."""
+    (tmp_path / "project" / "circle").symlink_to("circle")
+    with pytest.raises(UsageError, match=r"cases\[0\] \('one'\): files: ") as refused:
+        read(case(name))
+    assert "correct the entry" in str(refused.value)
+    assert len(str(refused.value)) < 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,13 @@ def test_a_skill_is_a_folder_with_a_skill_md(tmp_path: Path, monkeypatch: pytest
         skill_folder(tmp_path, "--variant-path")
     with pytest.raises(UsageError, match="--skill-path 'nowhere': no such folder"):
         skill_folder("nowhere")
+
+
+@pytest.mark.parametrize("path", [b"\xff\xfe", b"\xff/skill"])
+def test_a_folder_whose_name_is_no_text(tmp_path: Path, path: bytes):
+    """Runs say in UTF-8 which skill they are of, so that one is refused at once."""
+    folder = tmp_path / os.fsdecode(path)
+    folder.mkdir(parents=True)
+    skill(folder, "---\nname: a\ndescription: b\n---\n")
+    with pytest.raises(UsageError, match="is not UTF-8, which runs cannot store; rename it"):
+        skill_folder(folder)

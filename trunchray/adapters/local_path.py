@@ -9,6 +9,19 @@ from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
 
 
+def storable(path: Path) -> Path:
+    """The path, which can be written into what a run stores.
+
+    Raises:
+        UsageError: it is not UTF-8, and so no text.
+    """
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as e:
+        raise UsageError(f"{excerpt(str(path), 200)!r} is not UTF-8, which runs cannot store; rename it") from e
+    return path
+
+
 def local_path(text: str) -> Path:
     """The path, with what `~` stands for in its place.
 

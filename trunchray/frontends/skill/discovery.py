@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from trunchray.adapters.local_path import local_path
+from trunchray.adapters.local_path import local_path, storable
 from trunchray.adapters.location import is_uri
 from trunchray.core.excerpt import excerpt
 from trunchray.errors import UsageError
@@ -21,7 +21,8 @@ def locate(wanted: Wanted, given: str | None, skill: Path, project: Path | None)
     """The file that was given, or else the one that is found; absolute, and the same however it was named.
 
     Raises:
-        UsageError: a URI was given, there is no file, or it is not clear which one is meant.
+        UsageError: a URI was given, there is no file, it is not clear which one is meant, or its path cannot be
+            stored.
     """
     if given is None:
         file = find_file(wanted, skill, project)
@@ -32,7 +33,7 @@ def locate(wanted: Wanted, given: str | None, skill: Path, project: Path | None)
         )
     else:
         file = local_path(given.removeprefix("file://"))
-    return file.absolute().parent.resolve() / file.name
+    return storable(file.absolute().parent.resolve() / file.name)
 
 
 def find_file(wanted: Wanted, skill: Path, project: Path | None) -> Path:

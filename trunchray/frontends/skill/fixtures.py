@@ -116,8 +116,13 @@ class _Reader:
 
     def _find(self, path: str) -> Path:
         for root in self.roots:
-            file = (root.folder / path).resolve()
-            if file.exists():
+            try:
+                file = (root.folder / path).resolve()
+                there = file.exists()
+            except (OSError, RuntimeError) as e:  # the latter of links in a circle
+                why = e.strerror if isinstance(e, OSError) else str(e)
+                raise ValueError(f"cannot be looked for in {str(root.folder)!r}: {why}; correct the entry") from e
+            if there:
                 self._refuse_file(file, root)
                 return file
         places = " nor ".join(repr(str(folder)) for folder in dict.fromkeys(root.folder for root in self.roots))

@@ -9,7 +9,7 @@ from pathlib import Path
 import yaml
 from yaml.nodes import MappingNode, ScalarNode
 
-from trunchray.adapters.local_path import local_path
+from trunchray.adapters.local_path import local_path, storable
 from trunchray.core.frozen import Frozen
 from trunchray.errors import UsageError
 
@@ -33,7 +33,7 @@ def skill_folder(location: str | Path, option: str = "--skill-path") -> Path:
     """The folder of a skill, absolute; its last part is the skill's folder name. `option` says where it was given.
 
     Raises:
-        UsageError: it is no folder, or has no SKILL.md.
+        UsageError: it is no folder, has no SKILL.md, or its path cannot be stored.
     """
     folder = Path(os.path.abspath(local_path(str(location))))  # noqa: PTH100 - a link keeps the name that it has here
     if not folder.is_dir():
@@ -42,7 +42,7 @@ def skill_folder(location: str | Path, option: str = "--skill-path") -> Path:
         raise UsageError(
             f"{option} {str(location)!r}: has no {FILE}, so it is not a skill; give the folder that contains one"
         )
-    return folder
+    return storable(folder)
 
 
 def read_skill_md(folder: Path) -> SkillMd:
