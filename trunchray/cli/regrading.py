@@ -75,7 +75,7 @@ def retry(
         from trunchray.engine.launch import report_again
         from trunchray.engine.retrying import prepare_retry
 
-        run = located(run)
+        run = _summed_up(located(run))
         job = prepare_retry(run, model or ())
     if not job.count:
         report = report_again(run, output.warn)
@@ -175,7 +175,7 @@ def regrade(
             "(without --only errors all answers are graded anew, which asks no model either)"
         )
     with nothing_begun():
-        grading, run = grader_of(grader, grader_harness), located(run)
+        grading, run = grader_of(grader, grader_harness), _summed_up(located(run))
         job = None if only else _prepared(output, run, release, name, model or [], grading)
     how = partial(_how, pool=pool, address=address, require=require, takeover=takeover)
     done = _graded(output, job, run, model or [], how)
@@ -239,6 +239,14 @@ def _graded(
     with LiveProgress(output) as observer, stop_on_signal(output) as stop:
         launch = replace(how(observer), stop=stop)
         return job(launch) if job else regrade_errors(run, models, launch)
+
+
+def _summed_up(run: str) -> str:
+    """The run, of which it is known, before anybody is paid, that its summary can be brought up to date."""
+    from trunchray.frontends.skill.summary import about_skill_run
+
+    about_skill_run(run)
+    return run
 
 
 def _sum_up(run: str, regrade: str | None = None) -> None:

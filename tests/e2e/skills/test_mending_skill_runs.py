@@ -180,3 +180,29 @@ def test_only_rubrics_can_be_graded(project: SkillProject, trunchray: CommandLin
     assert "leave one of them out" in trunchray.refused(
         "regrade", project.run().uri, "--grader-harness", grader, "--only", "errors"
     )
+
+
+def test_a_run_whose_run_json_is_damaged(project: SkillProject, trunchray: CommandLine):
+    """The file is named before a grader is asked, and nothing is written; a damaged summary is written anew."""
+    run = graded_run(project, trunchray)
+    told = Path(run, "run.json")
+    before, grader = told.read_text(), project.grader(STRICT)
+    for content in ("{", "null", "[" * 50_000, '{"mode": "quality"}', None):
+        told.unlink() if content is None else told.write_text(content)
+        assert str(told) in trunchray.refused("regrade", run, "--grader-harness", grader)
+        assert str(told) in trunchray.refused("retry", run)
+    told.write_text(before)
+    Path(run, "execution-summary.json").write_text("null")
+    assert trunchray("regrade", run, "--pool", "local").code == 0
+    assert json.loads(Path(run, "execution-summary.json").read_text())["total"] == 2
+
+
+def test_an_attempt_that_is_lost_is_not_graded(project: SkillProject, trunchray: CommandLine):
+    """It is an error which says what is gone, and never a wrong answer; the others are graded."""
+    run = graded_run(project, trunchray)
+    attempt = Path(run, "skill", "first")
+    (attempt / "cwd").rename(project.folder / "lost")
+    done = trunchray("regrade", run, "--pool", "local", "--json")
+    assert (done.code, outcomes(done.json)) == (3, [("skill", 0, 1, 1)])
+    (error,) = attempt.glob("grading-error*")
+    assert "skill/first/cwd is gone" in error.read_text()

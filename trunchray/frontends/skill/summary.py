@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json
 
 from trunchray.adapters.attempt_folder import STDERR, TIMING
@@ -13,12 +13,13 @@ from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.store import Store
 from trunchray.core.agent import HarnessAgent
 from trunchray.core.attempt import FAILURES, AttemptTiming
-from trunchray.core.frozen import Frozen
+from trunchray.core.frozen import Frozen, first_problem
 from trunchray.core.rubric import Summary
 from trunchray.core.staging import Staging, run_around
 from trunchray.core.timestamp import timestamp
 from trunchray.core.well_formed import as_file
 from trunchray.engine.stored import stored_release, stored_spec
+from trunchray.errors import UsageError
 from trunchray.frontends.skill.graded_rows import GradedRow, Key, read_rows
 from trunchray.frontends.skill.session import Ran
 
@@ -55,6 +56,15 @@ class AttemptResult(Frozen):
     def understood(self) -> bool:
         """Whether anything that the tool printed could be read as an event."""
         return self.tokens_reported or self.steps > 0 or bool(self.tool_calls)
+
+
+class AboutRun(BaseModel):
+    """What a summary takes from `run.json`, which holds more."""
+
+    model_config = ConfigDict(frozen=True)
+
+    mode: str
+    harness: str
 
 
 class ExecutionSummary(Frozen):
@@ -144,25 +154,56 @@ def summarise_again(run_uri: str, now: datetime, regrade_uri: str | None = None)
         ReleaseError: its release is gone or damaged.
         StoreError: the store failed.
     """
+    about = about_skill_run(run_uri)
     run = RunFolder(run_uri)
-    around = run_around(run.uri)
-    folder = Store(around)
     spec = stored_spec(run)
     first = spec.agents[0]
-    if around == run.uri or not isinstance(first, HarnessAgent) or not folder.exists(EXECUTION):
+    if about is None or not isinstance(first, HarnessAgent):
         return None
-    before, about = from_json(folder.read(EXECUTION)), from_json(folder.read("run.json"))
+    around = run_around(run.uri)
+    folder = Store(around)
     ran = Ran(folder, Staging.model_validate_json(run.input(first.staging)))
-    graded_by = regrade_uri.removeprefix(f"{around}/") if regrade_uri else before.get("graded_by")
+    graded_by = regrade_uri.removeprefix(f"{around}/") if regrade_uri else _graded_by(folder)
     return summarise(
         ran,
         [case_id for case_id, _ in stored_release(spec).cases().index],
         [agent.name for agent in spec.agents],
-        about["mode"],
-        harness=about["harness"],
+        about.mode,
+        harness=about.harness,
         now=now,
         graded_by=None if spec.grading else graded_by,
     )
+
+
+def about_skill_run(run_uri: str) -> AboutRun | None:
+    """What its summary takes from `run.json`, for a run of the engine; None as `summarise_again` says.
+
+    Raises:
+        UsageError: there is no run, or nobody can tell what it is about.
+        StoreError: the store failed.
+    """
+    run = RunFolder(run_uri)
+    around = run_around(run.uri)
+    folder = Store(around)
+    if around == run.uri or not isinstance(stored_spec(run).agents[0], HarnessAgent) or not folder.exists(EXECUTION):
+        return None
+    try:
+        return AboutRun.model_validate_json(folder.read("run.json"))
+    except FileNotFoundError as e:
+        raise UsageError(f"{around}/run.json is gone, and the run's summary needs it; put it back") from e
+    except ValidationError as e:
+        raise UsageError(
+            f"{around}/run.json is damaged ({first_problem(e)}), and the run's summary needs it; put it back"
+        ) from e
+
+
+def _graded_by(folder: Store) -> str | None:
+    """What the last summary says of that; one that is damaged is written anew, and says nothing."""
+    try:
+        found = from_json(folder.read(EXECUTION)).get("graded_by")
+    except (ValueError, AttributeError, FileNotFoundError):
+        return None
+    return found if isinstance(found, str) else None
 
 
 def read_timings(
