@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
+import io
 
 import pytest
 
@@ -12,26 +12,28 @@ from trunchray.adapters.uninterrupted import uninterrupted
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7, 100])
-def test_what_has_room_is_kept_as_it_is(tmp_path: Path, pieces: int):
+def test_what_has_room_is_kept_as_it_is(pieces: int):
     """Up to the last byte, however it comes."""
-    file = CappedFile(tmp_path / "f", most=20, tail=5)
+    opened = io.BytesIO()
+    file = CappedFile(opened, most=20, tail=5)
     content = b"0123456789abcdefghij"
     for start in range(0, len(content), pieces):
         file.write(content[start : start + pieces])
     file.close()
-    assert (tmp_path / "f").read_bytes() == content
+    assert opened.getvalue() == content
     assert not file.truncated
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7, 100])
-def test_what_has_not_loses_its_middle(tmp_path: Path, pieces: int):
+def test_what_has_not_loses_its_middle(pieces: int):
     """The beginning and the end are kept, and how much is missing between them."""
-    file = CappedFile(tmp_path / "f", most=20, tail=5)
+    opened = io.BytesIO()
+    file = CappedFile(opened, most=20, tail=5)
     content = bytes(range(65, 91)) + b"12345"
     for start in range(0, len(content), pieces):
         file.write(content[start : start + pieces])
     file.close(b"!")
-    assert (tmp_path / "f").read_text("utf-8") == "ABCDEFGHIJKLMNO\n[… 11 bytes are left out here …]\n12345!"
+    assert opened.getvalue().decode() == "ABCDEFGHIJKLMNO\n[… 11 bytes are left out here …]\n12345!"
     assert file.truncated
     file.close()
 

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import BinaryIO
 
 
 class CappedFile:
     """Keeps at most `most` bytes: the beginning, and the last `tail`, which are held in memory.
 
-    Where something between them is missing, a line more says how much.
+    Where something between them is missing, a line more says how much. The file itself stays open.
     """
 
-    def __init__(self, path: Path, most: int, tail: int) -> None:
-        self._file = path.open("wb")
+    def __init__(self, file: BinaryIO, most: int, tail: int) -> None:
+        self._file = file
         self._room = most - tail
         self._most_tail = tail
         self._tail = bytearray()
         self._dropped = 0
+        self.closed = False
 
     @property
     def truncated(self) -> bool:
         """Whether something is missing."""
         return self._dropped > 0
-
-    @property
-    def closed(self) -> bool:
-        return self._file.closed
 
     def write(self, chunk: bytes) -> None:
         """The next bytes."""
@@ -42,9 +39,8 @@ class CappedFile:
         """Write the end, and `last` after it; may be called again."""
         if self.closed:
             return
-        try:
-            if self._dropped:
-                self._file.write(f"\n[… {self._dropped} bytes are left out here …]\n".encode())
-            self._file.write(bytes(self._tail) + last)
-        finally:
-            self._file.close()
+        self.closed = True
+        if self._dropped:
+            self._file.write(f"\n[… {self._dropped} bytes are left out here …]\n".encode())
+        self._file.write(bytes(self._tail) + last)
+        self._file.flush()

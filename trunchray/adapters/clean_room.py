@@ -6,18 +6,21 @@ import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from trunchray.adapters.attempt_folder import STDERR, TRANSCRIPT
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.fresh_home import prepare_home
 from trunchray.adapters.harness_process import USUAL_CAPS, Caps, Capture, Command, Ending, run_command
+from trunchray.adapters.held_folder import HeldFolder
 from trunchray.adapters.host import Host
-from trunchray.adapters.instructions import instructions_above, refusal
+from trunchray.adapters.instructions import instructions_above, refusal, refuse_instructions
 from trunchray.adapters.masked_files import mask_files
 from trunchray.adapters.private_memory import close_memory
 from trunchray.adapters.scratch import scratch
@@ -27,7 +30,6 @@ from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.harness import Harness
 from trunchray.core.inside import inside
 from trunchray.core.masking import Mask
-from trunchray.errors import UsageError
 
 _GIT_SECONDS = 30
 
@@ -36,30 +38,42 @@ class StagingError(Exception):
     """The workspace or the home could not be prepared; the message says why."""
 
 
+class RoomError(StagingError):
+    """The room is no longer what it was before the run, so nothing in it counts; the message is for people."""
+
+
 @dataclass(frozen=True, slots=True)
 class CleanRoom:
-    """A workspace (`cwd`) and a home beside it. Its methods block, but for `run`."""
+    """A workspace (`cwd`) and a home beside it. Its methods block, but for `run`.
 
-    folder: Path
+    What runs in it may rename it and put something else in its place, so it is held, and what is printed is in files
+    without names.
+    """
+
+    place: HeldFolder
+    workspace: HeldFolder
+    stdout: BinaryIO
+    stderr: BinaryIO
     host: Host
     mask: Mask
     """What is not kept of a run."""
 
     @property
+    def folder(self) -> Path:
+        return self.place.path
+
+    @property
     def cwd(self) -> Path:
-        return self.folder / "cwd"
+        return self.workspace.path
 
     @property
     def home(self) -> Path:
         return self.folder / ".home"
 
     @property
-    def stdout(self) -> Path:
-        return self.folder / TRANSCRIPT
-
-    @property
-    def stderr(self) -> Path:
-        return self.folder / STDERR
+    def stands(self) -> bool:
+        """Whether room and workspace are still what their paths lead to."""
+        return self.place.stands and self.workspace.stands
 
     def put(self, path: str, content: bytes) -> None:
         """A file in the workspace; folders are made as needed.
@@ -102,6 +116,7 @@ class CleanRoom:
         What it prints is in `stdout` and `stderr`, and is given to `watch`, without credentials.
 
         Raises:
+            RoomError: it has ended, and the room is not what it was.
             StagingError: its home could not be prepared, or somebody has left instructions for it above the room.
             OSError: what it printed could not be written.
         """
@@ -110,17 +125,32 @@ class CleanRoom:
         ending = await run_command(self._command(harness, prompt, limit), kept, clock=self.host.clock)
         if planted := await in_thread(partial(instructions_above, self.folder)):
             raise StagingError(f"while it ran, {planted} came to be there: {refusal(planted)}")
+        if not self.stands:
+            raise RoomError(
+                "its workspace, or the room around it, was removed, renamed or replaced while it ran, so no file is "
+                "kept; have it stay in its working folder"
+            )
         return ending
 
-    def mask_workspace(self, caps: TreeCaps) -> list[str]:
-        """Take credentials out of all that is kept by `caps`; else nothing is there afterwards, and why is returned."""
+    def masked_workspace(self, caps: TreeCaps) -> tuple[Path | None, list[str]]:
+        """The workspace, without credentials in all that is kept by `caps`; None, and why, when nothing may be kept."""
+        if not self.stands:
+            return None, [".: it is no longer what it was before the run"]
         try:
             mask_files(self.cwd, self.mask, caps)
         except OSError as e:
-            remove(self.cwd)
-            self.cwd.mkdir()
-            return [f".: credentials could not be taken out of it: {e.strerror or e}"]
-        return []
+            return None, [f".: credentials could not be taken out of it: {e.strerror or e}"]
+        return self.cwd, []
+
+    @contextmanager
+    def printed(self) -> Generator[tuple[Path, Path]]:
+        """`stdout` and `stderr` as files, where nobody has looked for them, for the time of the block."""
+        with scratch(self.host.rooms) as folder:
+            for name, source in ((TRANSCRIPT, self.stdout), (STDERR, self.stderr)):
+                source.seek(0)
+                with (folder / name).open("xb") as file:
+                    shutil.copyfileobj(source, file)
+            yield folder / TRANSCRIPT, folder / STDERR
 
     def _prepare(self, harness: Harness) -> bytes:
         """All that is not the case's own; what is missing, as lines for people."""
@@ -170,21 +200,30 @@ async def clean_room(host: Host, harness: Harness | None) -> AsyncGenerator[Clea
     close_memory()
     mask = await in_thread(partial(host.mask, harness))
     with contextlib.ExitStack() as held:
-        room = CleanRoom(held.enter_context(scratch(host.rooms)).resolve(), host, mask)
-        if planted := await in_thread(partial(instructions_above, room.folder)):
-            raise UsageError(refusal(planted))
-        room.cwd.mkdir()
-        room.home.mkdir(mode=0o700)
+        folder = held.enter_context(scratch(host.rooms)).resolve()
+        await in_thread(partial(refuse_instructions, folder))
+        (folder / "cwd").mkdir()
+        (folder / ".home").mkdir(mode=0o700)
+        place, workspace = (held.enter_context(closing(HeldFolder(path))) for path in (folder, folder / "cwd"))
+        out, err = (held.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(2))
         try:
-            yield room
+            yield CleanRoom(place, workspace, out, err, host, mask)
         finally:
-            await uninterrupted(in_thread(partial(remove, room.folder)))
+            await uninterrupted(in_thread(partial(_remove, place, workspace)))
 
 
-def remove(folder: Path) -> None:
-    """Remove a folder, also where a tool has taken its own rights away, or nested folders without end."""
-    try:
-        shutil.rmtree(folder)
-    except (OSError, RecursionError):
-        for command in (["chmod", "-R", "u+rwX"], ["rm", "-rf"]):
-            subprocess.run([*command, "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
+def check_rooms() -> None:
+    """Make sure that clean rooms can be had on this machine, before a run of their attempts is begun.
+
+    Raises:
+        UsageError: there is no folder for them, or coding tools would find instructions above it.
+        OSError: none can be made.
+    """
+    with scratch() as folder:
+        refuse_instructions(folder.resolve())
+
+
+def _remove(place: HeldFolder, workspace: HeldFolder) -> None:
+    """Wherever they stand by now."""
+    workspace.remove()
+    place.remove()

@@ -43,23 +43,32 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
         copy_file(source, target)
         shutil.copymode(source, target)
     missing = [file for file in harness.home_files if _is_missed(host_home, file)]
-    return [f"home_files: {file!r} is not there on this machine" for file in missing]
+    return [f"home_files: {file!r} is no file or folder on this machine" for file in missing]
 
 
 def _brought(home: Path, harness: Harness, host_home: Path) -> Iterator[tuple[str, Path, Path]]:
     """By the path in `home_files`, each file and folder that is copied, and where it comes to stand."""
     for file in harness.home_files:
         source, target = host_home / file, home / file
+        if not is_brought(source):
+            continue
         if source.is_dir() and sys.platform == "darwin":
             target.parent.mkdir(parents=True, exist_ok=True)
             target.symlink_to(source)
             continue
-        if source.exists():
-            yield file, source, target
+        yield file, source, target
         if source.is_dir():
             yield from ((file, found, target / path) for path, found in followed(source, frozenset(), strict=False))
 
 
+def is_brought(path: Path) -> bool:
+    """Whether it is a file or a folder; nothing is raised for names that no file can have."""
+    try:
+        return path.is_file() or path.is_dir()
+    except OSError:
+        return False
+
+
 def _is_missed(host_home: Path, file: str) -> bool:
     of_macos = PurePosixPath(file).parts[:1] == (_OF_MACOS,)
-    return not (host_home / file).exists() and (sys.platform == "darwin" or not of_macos)
+    return not is_brought(host_home / file) and (sys.platform == "darwin" or not of_macos)

@@ -7,6 +7,7 @@ import contextlib
 import errno
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 from trunchray.adapters import harness_supervisor
 from trunchray.adapters.calling import in_thread
@@ -46,6 +47,7 @@ class Caps:
 
 
 USUAL_CAPS = Caps()
+Stream: TypeAlias = Literal["stdout", "stderr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,10 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What becomes of all that a command prints."""
+    """What becomes of all that a command prints. The two files are open, and stay so."""
 
-    stdout: Path
-    stderr: Path
+    stdout: BinaryIO
+    stderr: BinaryIO
     caps: Caps = USUAL_CAPS
     watch: Callable[[bytes], object] = lambda _: None
     """Is given all of standard output, also what is not kept."""
@@ -88,8 +90,8 @@ class Ending:
     """That it ran."""
     reason: str | None = None
     """For people; None when it ended by itself."""
-    truncated: tuple[str, ...] = ()
-    """The names of files that do not have everything."""
+    truncated: tuple[Stream, ...] = ()
+    """Those of which the file does not have everything."""
     said: str = ""
     """The end of what the command itself printed as errors, of 4,096 bytes at most."""
 
@@ -105,6 +107,7 @@ async def run_command(command: Command, capture: Capture, *, clock: Callable[[],
     with ExitStack() as files:
         out = files.enter_context(_Kept(capture.stdout, capture.caps.stdout, capture, capture.watch))
         err = files.enter_context(_Kept(capture.stderr, capture.caps.stderr, capture))
+        streams: dict[Stream, _Kept] = {"stdout": out, "stderr": err}
         err.add(capture.warnings)
         began = clock()
         run = _Run(command, out.write, err.write)
@@ -116,7 +119,7 @@ async def run_command(command: Command, capture: Capture, *, clock: Callable[[],
             await run.close()
         told = run.told()
         err.close("" if in_time else f"\nTIMEOUT after {command.limit:g}s")
-    truncated = tuple(file.name for file in (out, err) if file.truncated)
+    truncated = tuple(name for name, kept in streams.items() if kept.truncated)
     ending = _ending(command.argv, told, timeout=None if in_time else command.limit)
     return replace(ending, seconds=seconds, truncated=truncated, said=err.end)
 
@@ -125,10 +128,9 @@ class _Kept:
     """A stream on its way to its file, without what is masked."""
 
     def __init__(
-        self, path: Path, most: int, capture: Capture, watch: Callable[[bytes], object] = lambda _: None
+        self, file: BinaryIO, most: int, capture: Capture, watch: Callable[[bytes], object] = lambda _: None
     ) -> None:
-        self.name = path.name
-        self._file = CappedFile(path, most, capture.caps.tail)
+        self._file = CappedFile(file, most, capture.caps.tail)
         self._masked = MaskedStream(capture.mask)
         self._watch = watch
         self._end = b""
@@ -194,8 +196,9 @@ class _Run:
             return True
         with contextlib.suppress(BrokenPipeError):
             os.write(self._channel, b"t")
+        self._signal(signal.SIGCONT)  # the command may have stopped what watches over it
         if not await self._answer.closes(grace + _LOST):
-            self._process.kill()
+            self._signal(signal.SIGKILL)
         return False
 
     async def drain(self) -> None:
@@ -211,6 +214,11 @@ class _Run:
         finally:
             for pipe in (*self._printed, self._answer):
                 pipe.close()
+
+    def _signal(self, number: signal.Signals) -> None:
+        """To what watches over the command, which is a group."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # it is over
+            os.killpg(self._process.pid, number)
 
     def told(self) -> dict[str, Any]:
         """The answer; {} when the supervisor has ended without one.

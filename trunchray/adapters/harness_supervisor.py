@@ -8,7 +8,9 @@ closes because whoever asked is gone, all is killed at once. The answer is JSON 
 prints.
 
 On Linux, descendants whose parents have ended become children of this process, so it finds those, too, that have left
-their session; elsewhere it knows the command's process group.
+their session; elsewhere it knows the command's process group. There it is also two processes. The first one
+does nothing but look after the second, which does all of this: when a command stops that, it is made to go on, and when
+a command kills it, the first one ends all that is left of the command.
 """
 
 from __future__ import annotations
@@ -32,16 +34,31 @@ _PATIENCE = 10.0
 def main() -> None:
     """Serve one request."""
     asked, answer = map(int, sys.argv[1:])
+    libc = _libc()
+    if libc:
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        if second := os.fork():
+            os.close(asked)
+            _look_after(second)
+            return
+        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _serve(asked, answer, libc)
+
+
+def _look_after(second: int) -> None:
+    while os.WIFSTOPPED(os.waitpid(second, os.WUNTRACED)[1]):
+        os.kill(second, signal.SIGCONT)
+    _Family(second).end()
+
+
+def _serve(asked: int, answer: int, libc: Any) -> None:
     os.set_inheritable(answer, False)  # noqa: FBT003 - it takes no keyword
-    with open(asked, "rb") as file:  # noqa: PTH123 - a descriptor
+    with open(asked, "rb") as file:
         request = json.load(file)
     woken, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, _notice)
     signal.set_wakeup_fd(wake)
-    libc = _libc()
-    if libc:
-        libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     try:
         command = _started(request, libc)
     except (OSError, ValueError) as e:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from trunchray.adapters.fresh_home import is_brought
 from trunchray.adapters.models.redaction import logins
 from trunchray.adapters.tree import followed
 from trunchray.core.credentials import is_credential
@@ -69,6 +70,7 @@ def _files(home: Path, paths: tuple[str, ...]) -> Iterator[Path]:
     """The files among these, and those in the folders among them, as far as they may be read."""
     for path in paths:
         found = home / path
+        if not is_brought(found):
+            continue
         listed = [found] if found.is_file() else (file for _, file in followed(found, frozenset(), strict=False))
-        if found.exists():
-            yield from (file for file in listed if file.is_file() and os.access(file, os.R_OK))
+        yield from (file for file in listed if file.is_file() and os.access(file, os.R_OK))

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from trunchray.core.disarmed import INSTRUCTIONS, instructs
+from trunchray.errors import UsageError
 
 
 def instructions_above(folder: Path) -> Path | None:
@@ -14,6 +15,16 @@ def instructions_above(folder: Path) -> Path | None:
     Tools read those of all folders above their own, whoever has put them there.
     """
     return next((found for above in folder.parents for found in _instructions(above)), None)
+
+
+def refuse_instructions(folder: Path) -> None:
+    """Make sure that there are none.
+
+    Raises:
+        UsageError: there are.
+    """
+    if planted := instructions_above(folder):
+        raise UsageError(refusal(planted))
 
 
 def refusal(planted: Path) -> str:

@@ -139,6 +139,72 @@ async def test_what_takes_its_place_below_a_limit_is_masked_too(bench: Bench):
     assert [(bench.rooms / name).read_text() for name in ("a", "b")] == ["[masked]"] * 2
 
 
+MOVES = {
+    "a linked workspace": 'cd ..; mv cwd x; ln -s "$VICTIM" cwd',
+    "a linked room": 'cd ../..; r=$(basename "$(dirname "$OLDPWD")"); mv "$r" "${r}x"; ln -s "$VICTIM" "$r"',
+    "no workspace": 'rm -rf "$PWD"',
+    "no room": 'cd /; rm -rf "$(dirname "$OLDPWD")"',
+    "a file for a workspace": "cd ..; mv cwd x; echo > cwd",
+    "another workspace": "cd ..; mv cwd x; mkdir cwd",
+}
+
+
+@pytest.mark.parametrize("script", MOVES.values(), ids=MOVES)
+async def test_a_tool_that_puts_something_else_in_the_place_of_its_room(bench: Bench, tmp_path: Path, script: str):
+    """Nothing there is read, changed or removed; the attempt has failed for good, and its own room is gone."""
+    victim = tmp_path / "victim"
+    (victim / "cwd").mkdir(parents=True)
+    files = {victim / name: f"{name} {KEY}" for name in ("own", "cwd/own", "transcript.jsonl")}
+    for file, text in files.items():
+        file.write_text(text)
+        file.chmod(0o400)
+    given = {"env": {"TOOL_KEY": "", "VICTIM": str(victim)}}
+    for _ in range(2):  # it is recorded, and not run again
+        with pytest.raises(HarnessError) as caught:
+            await bench.shell(f"echo ran >> {tmp_path}/log; echo said; {script}", **given)
+        assert (caught.value.type, caught.value.retryable) == ("exception", False)
+    assert "removed, renamed or replaced while it ran" in bench.timing()["reason"]
+    assert (tmp_path / "log").read_text() == "ran\n"
+    assert {file: file.read_text() for file in files} == files
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o400}
+    assert set(bench.kept()) == {"case.json", "prompt.txt", "transcript.jsonl", "stderr.txt", "timing.json"}
+    assert bench.kept()["transcript.jsonl"] == b"said\n"
+    assert left_in(bench.rooms) == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        'echo "$TOOL_KEY" | tee -a ../transcript.jsonl >> ../stderr.txt',
+        "rm -f ../transcript.jsonl; ln -s ~/.tool/auth.json ../transcript.jsonl",
+        "rm -f ../transcript.jsonl; mkfifo ../transcript.jsonl",
+        "rm -f ../stderr.txt; mkdir ../stderr.txt",
+    ],
+)
+async def test_what_was_printed_is_nowhere_in_the_room(bench: Bench, script: str):
+    """A tool cannot add to it, and what it puts where one may look for it is not kept."""
+    assert (await bench.shell(f"echo said; {script}")).output == "said"
+    assert (bench.kept()["transcript.jsonl"], bench.kept()["stderr.txt"]) == (b"said\n", b"")
+    assert left_in(bench.rooms) == []
+
+
+async def test_rights_of_a_file_that_was_linked_into_a_room_stay(bench: Bench, tmp_path: Path):
+    """Also where a room is removed in which a tool has taken its own rights away."""
+    (tmp_path / "own").touch(mode=0o400)
+    folders = "import os\nfor _ in range(1200):\n    os.mkdir('deeper'); os.chdir('deeper')"
+    await bench.shell(f'ln {tmp_path}/own own; {sys.executable} -S -c "{folders}"')
+    assert (tmp_path / "own").stat().st_mode & 0o777 == 0o400
+    assert left_in(bench.rooms) == []
+
+
+@pytest.mark.parametrize("name", ["pipe", "n" * 300])
+async def test_home_files_that_are_none_are_a_warning(bench: Bench, name: str):
+    """As what is not there: a named pipe, which nobody fills, and a name that no file can have."""
+    os.mkfifo(bench.home / "pipe")
+    assert (await bench.shell("echo said", home_files=(name,))).output == "said"
+    assert f"home_files: {name!r} is no file or folder" in (bench.attempt / "stderr.txt").read_text()
+
+
 @pytest.mark.parametrize("name", ["CLAUDE.md", "agents.md", ".claude", ".goosehints"])
 async def test_instructions_above_the_rooms_are_refused(bench: Bench, name: str):
     """Whoever has left them, in any folder above: nothing runs, nothing is recorded, and what to do is said."""
@@ -193,7 +259,7 @@ async def test_our_own_warning_is_not_the_tools_reason(bench: Bench):
     with pytest.raises(HarnessError) as caught:
         await bench.shell("exit 4", home_files=(".nothing",))
     assert str(caught.value) == "skill/c: exit code 4"
-    assert "'.nothing' is not there" in (bench.attempt / "stderr.txt").read_text()
+    assert "'.nothing' is no file or folder" in (bench.attempt / "stderr.txt").read_text()
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has that folder")

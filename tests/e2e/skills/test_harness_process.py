@@ -32,9 +32,10 @@ class Run:
         self, *argv: str, limit: float = 60, grace: float = 5, clock: Callable[[], float] = monotonic, **capture: Any
     ) -> Ending:
         """`capture` is more of what becomes of the output."""
-        files = {"stdout": self.folder / "stdout", "stderr": self.folder / "stderr", "watch": self.heard.extend}
         command = Command(argv, cwd=self.folder, env=PATH, limit=limit, grace=grace)
-        return await run_command(command, Capture(**(files | capture)), clock=clock)
+        with (self.folder / "stdout").open("wb") as out, (self.folder / "stderr").open("wb") as err:
+            kept = Capture(out, err, **{"watch": self.heard.extend, **capture})
+            return await run_command(command, kept, clock=clock)
 
     async def script(self, *does: dict[str, Any], limit: float = 60, **more: Any) -> Ending:
         return await self(*(token.replace("{prompt}", steps(*does)) for token in COMMAND), limit=limit, **more)
@@ -197,6 +198,44 @@ async def test_a_command_that_kills_what_watches_over_it(run: Run):
     await until(lambda: not running(run.text("pid")))
 
 
+ORPHAN = """
+import os, signal, sys, time
+if os.fork() == 0:
+    os.setsid()
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if os.fork() == 0:
+        open("orphan", "w").write(str(os.getpid()))
+        time.sleep(600)
+    os._exit(0)
+while not os.path.exists("orphan") or not os.path.getsize("orphan"):
+    time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere only a process group is known")
+@pytest.mark.parametrize(
+    ("does", "status"),
+    [("os.kill(os.getppid(), 9); time.sleep(600)", "lost"), ("os.kill(os.getppid(), signal.SIGSTOP)", "ended")],
+)
+async def test_what_a_command_has_started_ends_with_it_also_when_it_attacks_what_watches_over_it(
+    run: Run, does: str, status: str
+):
+    """It is killed, or stopped: all that the command has left is killed nevertheless, before the run is over."""
+    ending = await run(sys.executable, "-S", "-c", f"{ORPHAN}\n{does}")
+    assert ending.status == status
+    assert not running(run.text("orphan"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is one process that watches")
+async def test_a_command_that_stops_all_that_watches_over_it_does_not_stop_its_end(run: Run):
+    """At the end of its time they go on, and end it."""
+    parents = "above = int(open(f'/proc/{os.getppid()}/stat').read().rpartition(')')[2].split()[1])"
+    stop = "os.kill(above, signal.SIGSTOP); os.kill(os.getppid(), signal.SIGSTOP); time.sleep(600)"
+    ending = await run(sys.executable, "-S", "-c", f"{ORPHAN}\n{parents}\n{stop}", limit=2, grace=0.1)
+    assert ending.status == "timeout"
+    assert not running(run.text("orphan"))
+
+
 async def test_a_killed_worker_takes_its_commands_along(run: Run):
     """When our own process is killed, nobody could end them later."""
     program = f"""
@@ -208,7 +247,7 @@ folder = Path({str(run.folder)!r})
 prompt = {steps(GRANDCHILD, SEEN, {"pid": "pid"}, {"sleep": 600})!r}
 argv = [token.replace("{{prompt}}", prompt) for token in {COMMAND!r}]
 command = Command(argv, cwd=folder, env={PATH!r}, limit=600)
-asyncio.run(run_command(command, Capture(folder / "o", folder / "e")))
+asyncio.run(run_command(command, Capture((folder / "o").open("wb"), (folder / "e").open("wb"))))
 """
     worker = await asyncio.create_subprocess_exec(sys.executable, "-c", program)
     await until((run.folder / "pid").exists)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 from pydantic import JsonValue
 
-from trunchray.adapters.attempt_folder import WORKSPACE, AttemptFolder, AttemptWriter
+from trunchray.adapters.attempt_folder import STDERR, TRANSCRIPT, WORKSPACE, AttemptFolder, AttemptWriter
 from trunchray.adapters.calling import in_thread
-from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
-from trunchray.adapters.harness_process import Caps, Ending
+from trunchray.adapters.clean_room import CleanRoom, RoomError, StagingError, clean_room
+from trunchray.adapters.harness_process import Caps, Ending, Stream
 from trunchray.adapters.host import Host
 from trunchray.adapters.survey import Survey, TreeCaps
 from trunchray.agents.harness.skill_text import SyntheticSkill
@@ -37,6 +38,9 @@ _NAMES_KEPT = 200
 _STATUS: Mapping[str, Status] = {
     "timeout": "timeout", "missing": "harness-missing", "refused": "error", "lost": "exception"
 }  # fmt: skip
+
+
+_PRINTED: Mapping[Stream, str] = {"stdout": TRANSCRIPT, "stderr": STDERR}
 
 
 def _utc() -> datetime:
@@ -113,7 +117,7 @@ class HarnessTool:
             if timing is None:
                 timing, transcript = await self._attempt(folder, staged, case.prompt)
             else:
-                transcript = await in_thread(partial(_read_again, folder))
+                transcript = await in_thread(partial(self._read_again, folder))
         except (StoreError, UsageError, OSError) as e:
             raise HarnessError(f"{path}: {e}", type="exception", retryable=True) from e
         trace = _trace(timing, transcript, folder.uri, path)
@@ -135,24 +139,33 @@ class HarnessTool:
         async with clean_room(self._here, self._spec.harness) as room:
             outcome = await self._outcome(room, staged, prompt)
             if other := await in_thread(folder.timing):  # we were taken for dead, and somebody else was quicker
-                return other, await in_thread(partial(_read_again, folder))
-            lost = await in_thread(partial(room.mask_workspace, self._here.workspace))
-            kept = await in_thread(partial(writer.keep, room.stdout, room.stderr, room.cwd, self._here.workspace))
-        timing = self._timing(staged, outcome, _Kept.of(kept, lost, room.mask))
+                return other, await in_thread(partial(self._read_again, folder))
+            workspace, lost = await in_thread(partial(room.masked_workspace, self._here.workspace))
+            kept = await in_thread(partial(self._keep, room, writer, workspace, lost))
+        if workspace is None and outcome.status == "ok":
+            outcome = replace(outcome, status="exception", reason=lost[0])
+        timing = self._timing(staged, outcome, kept)
         if await in_thread(partial(writer.finish, timing)):
             return timing, outcome.transcript
-        return await in_thread(folder.timing), await in_thread(partial(_read_again, folder))
+        return await in_thread(folder.timing), await in_thread(partial(self._read_again, folder))
+
+    def _keep(self, room: CleanRoom, writer: AttemptWriter, workspace: Path | None, lost: list[str]) -> _Kept:
+        with room.printed() as (out, err):
+            kept = writer.keep(out, err, workspace, self._here.workspace)
+        return _Kept.of(kept, lost, room.mask)
 
     async def _outcome(self, room: CleanRoom, staged: StagedCase, prompt: str) -> _Outcome:
         trigger, digits = self._spec.trigger, self._here.digits
         skill = SyntheticSkill.of(trigger, digits(), digits()) if trigger else None
-        reader = TranscriptReader(Canary(skill.token) if skill else None)
+        reader = TranscriptReader(Canary(skill.token) if skill else None, room.mask)
         try:
             await in_thread(partial(self._stage, room, staged, skill))
             if self._spec.harness is None:
                 return _Outcome("skipped", reader.end(), return_code=None, reason="no harness is recorded")
             limit = staged.timeout or self._spec.timeout
             ending = await room.run(self._spec.harness, prompt, limit=limit, watch=reader.feed, caps=self._here.printed)
+        except RoomError as e:
+            return _Outcome("exception", reader.end(), reason=str(e))
         except StagingError as e:
             return _Outcome("error", reader.end(), reason=str(e))
         except StoreError:
@@ -160,6 +173,12 @@ class HarnessTool:
         except Exception as e:
             return _Outcome("exception", reader.end(), reason=f"{type(e).__name__}: {e}")
         return _ended(ending, reader.end())
+
+    def _read_again(self, folder: AttemptFolder) -> Transcript:
+        reader = TranscriptReader(mask=self._here.mask(self._spec.harness))
+        for piece in folder.printed():
+            reader.feed(piece)
+        return reader.end()
 
     def _stage(self, room: CleanRoom, staged: StagedCase, skill: SyntheticSkill | None) -> None:
         """Fill the workspace."""
@@ -208,7 +227,7 @@ def _ended(ending: Ending, found: Transcript) -> _Outcome:
         seconds=ending.seconds if ran else 0.0,
         return_code=ending.code,
         reason=_SILENT if silent else _exit(ending) if status == "error" and ran else ending.reason,
-        truncated=ending.truncated,
+        truncated=tuple(_PRINTED[name] for name in ending.truncated),
         loaded=found.loaded if ran and not silent else None,
     )
 
@@ -218,13 +237,6 @@ def _exit(ending: Ending) -> str:
     how = f"ended by signal {-ending.code}" if ending.code < 0 else f"exit code {ending.code}"
     last = next((line.strip() for line in reversed(ending.said.split("\n")) if line.strip()), "")
     return f"{how}: {excerpt(last, 300)}" if last else how
-
-
-def _read_again(folder: AttemptFolder) -> Transcript:
-    reader = TranscriptReader()
-    for piece in folder.printed():
-        reader.feed(piece)
-    return reader.end()
 
 
 def _trace(timing: AttemptTiming, found: Transcript, uri: str, path: str) -> Trace:

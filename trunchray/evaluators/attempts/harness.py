@@ -7,6 +7,7 @@ import shutil
 import stat
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
 
 from pydantic import JsonValue
 
@@ -157,7 +158,8 @@ def _answer(room: CleanRoom, reader: TranscriptReader) -> Reply:
     note = f"the grader wrote no file {ANSWER} in its working folder, so this is what it said last"
     if _is_events(room.stdout):
         return Reply(reader.end().message, note)
-    return Reply(room.stdout.read_text(encoding="utf-8", errors="replace").strip(), note)
+    room.stdout.seek(0)
+    return Reply(room.stdout.read().decode(errors="replace").strip(), note)
 
 
 def _read_file(path: Path) -> bytes | None:
@@ -173,10 +175,10 @@ def _read_file(path: Path) -> bytes | None:
         return file.read(4 * MOST) if stat.S_ISREG(os.fstat(opened).st_mode) else None
 
 
-def _is_events(printed: Path) -> bool:
+def _is_events(printed: BinaryIO) -> bool:
     """Whether a tool prints events, one JSON object a line, and nothing else.
 
     Where it prints anything else as well, what looks like an event may be a file of the attempt that it shows.
     """
-    with printed.open("rb") as lines:
-        return all(line.lstrip()[:1] in (b"{", b"") for line in lines)
+    printed.seek(0)
+    return all(line.lstrip()[:1] in (b"{", b"") for line in printed)

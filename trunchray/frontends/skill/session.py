@@ -13,6 +13,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from trunchray.adapters.clean_room import check_rooms
 from trunchray.adapters.location import is_uri
 from trunchray.adapters.store import Store
 from trunchray.core.agent import HarnessAgent, Pacing, Quota, SkillTree, TriggerSkill
@@ -175,6 +176,8 @@ def carry_out(question: Question, how: How, about: Mapping[str, JsonValue]) -> R
     """
     if question.grading and how.address is None:
         check_grader(question.grading)
+    if how.address is None and any(config.harness for config in question.configs):
+        check_rooms()
     folder = unfinished(how.out, question.label, question.digest, question.ending)
     if folder:
         how.observer.note(f"going on with {folder.uri}")
