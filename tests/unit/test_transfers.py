@@ -21,6 +21,8 @@ def test_several_at_a_time():
     """As many as there may be wait for each other here."""
     together = threading.Barrier(AT_A_TIME)
     each(lambda _: together.wait(), map(str, range(2 * AT_A_TIME)))
+    more = threading.Barrier(32)
+    each(lambda _: more.wait(), map(str, range(64)), at_a_time=32)
 
 
 def test_an_error_is_raised_and_ends_it():

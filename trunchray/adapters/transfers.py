@@ -11,8 +11,8 @@ from trunchray.adapters.calling import hand_out
 AT_A_TIME = 8
 
 
-def each(action: Callable[[str], object], paths: Iterable[str]) -> None:
-    """Do something with each of these paths, up to eight at a time; nothing more is begun after one has failed.
+def each(action: Callable[[str], object], paths: Iterable[str], *, at_a_time: int = AT_A_TIME) -> None:
+    """Do something with each of these paths, several at a time; nothing more is begun after one has failed.
 
     In daemon threads: those of an executor are joined when Python ends, and a store that hangs would keep it from that.
 
@@ -20,7 +20,7 @@ def each(action: Callable[[str], object], paths: Iterable[str]) -> None:
         Exception: whatever the first that failed has raised.
     """
     left, errors, ended = deque(paths), list[BaseException](), Semaphore(0)
-    threads = min(AT_A_TIME, len(left))
+    threads = min(at_a_time, len(left))
 
     def work() -> None:
         try:
