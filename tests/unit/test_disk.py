@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -39,3 +40,17 @@ def test_a_created_file_is_whole_and_like_any_other(tmp_path: Path):
     assert (tmp_path / "file").read_bytes() == b"first"
     assert (tmp_path / "file").stat().st_mode == other.stat().st_mode
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "other"]
+
+
+def test_what_a_killed_process_leaves_of_its_scratch_is_removed(tmp_path: Path):
+    """The next process tidies up, so that rows which were being counted do not fill the disk."""
+    code = (
+        "import os, signal, sys\nfrom trunchray.adapters import disk\nwith disk.scratch() as folder:\n"
+        "    (folder / 'rows').touch()\n    if sys.argv[1:]: os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    for more, left in (["killed"], 1), ([], 0):
+        subprocess.run([sys.executable, "-c", code, *more], env=environment, check=not more)
+        assert len([*tmp_path.rglob("rows")]) == left
+    (place,) = tmp_path.iterdir()
+    assert [*place.iterdir()] == []

@@ -8,10 +8,11 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from trunchray.errors import StoreError
+from trunchray.adapters.scratch import scratch as locked_scratch
+from trunchray.errors import StoreError, UsageError
 
 
 def replace(path: Path, content: bytes) -> None:
@@ -77,17 +78,27 @@ def _create_by_name(path: Path, content: bytes) -> None:
 
 @contextmanager
 def scratch() -> Generator[Path]:
-    """A folder for as long as the block runs.
+    """A folder for as long as the block runs; what a killed process has left of one, the next removes.
 
     Raises:
         StoreError: in place of an error of the disk, wherever in the block.
     """
-    try:
-        with tempfile.TemporaryDirectory(prefix="trunchray-") as name:
-            yield Path(name)
-    except OSError as e:
-        place = tempfile.tempdir or "no folder for temporary files"
-        raise StoreError(f"{place}: {e.strerror or e}; set TMPDIR to a folder with room, and try again") from e
+    with ExitStack() as held:
+        try:
+            folder = held.enter_context(locked_scratch())
+        except UsageError as e:  # by now a run may have gone on for hours
+            raise StoreError(str(e)) from e
+        except OSError as e:
+            raise _no_room(e) from e
+        try:
+            yield folder
+        except OSError as e:
+            raise _no_room(e) from e
+
+
+def _no_room(error: OSError) -> StoreError:
+    place = tempfile.tempdir or "no folder for temporary files"
+    return StoreError(f"{place}: {error.strerror or error}; set TMPDIR to a folder with room, and try again")
 
 
 def _temporary(path: Path, content: bytes | None = None) -> Path:
