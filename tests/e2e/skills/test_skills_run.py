@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -210,6 +211,22 @@ def test_runs_are_not_kept_in_the_skill(project: SkillProject, trunchray: Comman
     for command in ("run", "triggers"):
         refused = trunchray.refused("skills", command, *without_json(project.options()))
         assert f"is in the skill '{project.skill}'" in " ".join(refused.split())
+    assert not Path(project.out).exists()
+
+
+def test_instructions_above_the_rooms_are_refused_before_there_is_a_run(
+    project: SkillProject,
+    trunchray: CommandLine,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Every attempt would fail of them; not even a folder for the run is made."""
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    (temporary / "CLAUDE.md").write_text("evil")
+    for command in ("run", "triggers"):
+        refused = trunchray.refused("skills", command, *without_json(project.options("--pool", "local")))
+        assert f"coding tools would read {temporary}/CLAUDE.md as instructions" in " ".join(refused.split())
     assert not Path(project.out).exists()
 
 
