@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from shlex import quote
 
+from trunchray.core.agent import HarnessAgent
 from trunchray.core.report import Figures, Report
+from trunchray.core.run import RunSpec
 
 
 def percent(share: float | None) -> str:
@@ -55,6 +57,18 @@ def way_to_name_a_grader(count: int, run_uri: str) -> str:
     return (
         f"nobody has graded {count:,} {attempts}; where there is a rubric, "
         f"`trunchray regrade {quote(run_uri)} --grader MODEL` (or --grader-harness JSON) grades {them}"
+    )
+
+
+def way_to_run_again(spec: RunSpec) -> str:
+    """How rows that are gone or damaged are made anew, in a message about them."""
+    if spec.regrades:
+        return "give the regrade command again"
+    if not any(isinstance(agent, HarnessAgent) for agent in spec.agents):
+        return "`trunchray run` again"
+    return (
+        "move execution-summary.json or triggers-result.json, which ends the run, elsewhere, and the same "
+        "`trunchray skills` command reads its attempts again"
     )
 
 

@@ -26,6 +26,7 @@ from trunchray.core.plan import Plan, make_plan
 from trunchray.core.report import Report
 from trunchray.core.run import Aim, RunSpec, extend
 from trunchray.core.telemetry import SILENCE, Observe, Telemetry
+from trunchray.core.wording import way_to_run_again
 from trunchray.engine.aggregate import aggregate, publish
 from trunchray.engine.local import LocalPool
 from trunchray.engine.program import Program, required
@@ -195,7 +196,8 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
     result = aggregate(plan, folder, closed=last.closed if last else None)
     for shard, paths in result.damaged.items():
         warn(
-            f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are not counted; `trunchray run` again"
+            f"shard {shard}: {'; '.join(paths)}: missing or damaged, its trials are not counted; "
+            f"{way_to_run_again(plan.spec)}"
         )
     return publish(result.report, folder)
 

@@ -35,6 +35,7 @@ from trunchray.core.report import Report
 from trunchray.core.run import Aim
 from trunchray.core.telemetry import SILENCE, Telemetry
 from trunchray.core.trial import BLOCKING
+from trunchray.core.wording import way_to_run_again
 from trunchray.engine.aggregate import Aggregate, aggregate, publish
 from trunchray.engine.governor import Standing
 from trunchray.engine.progress import NodeStanding, Progress, Snapshot, Terms
@@ -258,7 +259,7 @@ class Run:
         for shard, paths in damaged.items():
             again = "its trials are run again" if shard in self._may_run else "run the command with its model again"
             if self._aim != "run":
-                again = "its trials are not counted; `trunchray run` again"
+                again = f"its trials are not counted; {way_to_run_again(self._plan.spec)}"
             self._observer.warn(f"shard {shard}: {'; '.join(paths)}: missing or damaged, {again}")
 
     def _repair(self, damaged: Mapping[str, list[str]]) -> None:

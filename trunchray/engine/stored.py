@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from trunchray.adapters.releases import StoredRelease, open_release
 from trunchray.adapters.runs import RunFolder
 from trunchray.adapters.store import Store
+from trunchray.core.agent import HarnessAgent
 from trunchray.core.plan import Plan, make_plan
 from trunchray.core.receipt import Receipt
 from trunchray.core.run import RunSpec
@@ -97,7 +98,6 @@ def _needed_by(spec: RunSpec) -> Generator[None]:
     try:
         yield
     except ReleaseError as e:
-        raise ReleaseError(
-            f"the release of run {spec.run_id!r} cannot be read: {e}. "
-            "Put it back; the `trunchray run` command that started the run also compiles it again"
-        ) from e
+        skill = any(isinstance(agent, HarnessAgent) for agent in spec.agents)
+        again = "" if skill else "; the `trunchray run` command that started the run also compiles it again"
+        raise ReleaseError(f"the release of run {spec.run_id!r} cannot be read: {e}. Put it back{again}") from e

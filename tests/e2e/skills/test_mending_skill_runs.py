@@ -206,3 +206,17 @@ def test_an_attempt_that_is_lost_is_not_graded(project: SkillProject, trunchray:
     assert (done.code, outcomes(done.json)) == (3, [("skill", 0, 1, 1)])
     (error,) = attempt.glob("grading-error*")
     assert "skill/first/cwd is gone" in error.read_text()
+
+
+def test_rows_that_are_lost_are_made_of_the_attempts_again(project: SkillProject, trunchray: CommandLine):
+    """As the report advises: no attempt runs twice, no grader is asked twice, and the run is the same one."""
+    run, before = graded_run(project, trunchray), complete(project.run())
+    for part in Path(run, ".trunchray", "parts").rglob("*.parquet"):
+        part.write_bytes(b"damaged")
+    advice = " ".join(trunchray("report", run).err.split())
+    assert "move execution-summary.json or triggers-result.json, which ends the run, elsewhere" in advice
+    assert "`trunchray run`" not in advice
+    Path(run, "execution-summary.json").rename(project.folder / "moved.json")
+    assert graded_run(project, trunchray) == run
+    assert complete(project.run()) == before
+    assert outcomes(trunchray("report", run, "--json").json) == [("skill", 1, 1, 0)]
