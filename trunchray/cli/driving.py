@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from trunchray.adapters.signals import stopping_at
 from trunchray.cli.output import Output
+from trunchray.core.well_formed import well_formed
 from trunchray.errors import Interrupted
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def command_given(argv: Sequence[str]) -> str:
     if Path(argv[0]).name not in {"trunchray", "main.py", "__main__.py"}:
         return ""
     words = [re.sub(r"://[^/@\s]*@", "://", word) for word in argv[1:] if word not in {"--takeover", "--json"}]
-    return shlex.join(["trunchray", *words])
+    return well_formed(shlex.join(["trunchray", *words]))
 
 
 @contextmanager

@@ -75,10 +75,11 @@ def writable(uri: str, option: str = "--out") -> str:
     `option` says where it was given.
 
     Raises:
-        UsageError: a file is in the way, the folder may not be written, or there is no such kind of store.
+        UsageError: a file is in the way, the folder may not be written, its path cannot be stored, or
+            there is no such kind of store.
         StoreUnusable: there is no such bucket, no credentials, nobody there.
     """
-    from trunchray.adapters.local_path import local_path
+    from trunchray.adapters.local_path import local_path, storable
     from trunchray.adapters.location import is_uri
     from trunchray.adapters.store import Store
 
@@ -86,7 +87,7 @@ def writable(uri: str, option: str = "--out") -> str:
     if is_uri(uri):
         store.reach()
         return uri
-    folder = local_path(uri.removeprefix("file://")).absolute()
+    folder = storable(local_path(uri.removeprefix("file://")).absolute())
     there = next(path for path in (folder, *folder.parents) if os.path.lexists(path))
     if not there.is_dir():
         raise UsageError(f"{option} {uri!r}: {str(there)!r} is not a folder; choose another place")
