@@ -38,6 +38,18 @@ def test_only_what_nobody_has_locked_is_removed(tmp_path):
             assert {path.name for path in tmp_path.iterdir()} == kept
 
 
+def test_what_was_put_in_the_place_of_a_folder_is_not_followed(tmp_path):
+    """A link there goes, and what it leads to stays."""
+    (tmp_path / "precious").mkdir()
+    place = tmp_path / "place"
+    place.mkdir()
+    with scratch(place) as folder:
+        folder.rmdir()
+        folder.symlink_to(tmp_path / "precious")
+    assert list(place.iterdir()) == []
+    assert (tmp_path / "precious").is_dir()
+
+
 def test_a_lock_file_that_is_a_link_is_left_alone(tmp_path):
     """A link in the place of a lock file leads nobody to something else."""
     (tmp_path / "precious").mkdir()

@@ -127,7 +127,7 @@ class CleanRoom:
             raise StagingError(f"while it ran, {planted} came to be there: {refusal(planted)}")
         if not self.stands:
             raise RoomError(
-                "its workspace, or the room around it, was removed, renamed or replaced while it ran, so no file is "
+                "the workspace, or the room around it, was removed, renamed or replaced while it ran, so no file is "
                 "kept; have it stay in its working folder"
             )
         return ending

@@ -117,7 +117,8 @@ def _taken(file: int, lock: Path) -> bool:
 def _remove(folder: Path, lock: Path) -> None:
     """What cannot be removed now keeps its lock file, and so is tried again by the next process."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):  # somebody has put it there
-        folder.unlink()
+        with contextlib.suppress(OSError):
+            folder.unlink()
     shutil.rmtree(folder, ignore_errors=True)
     if not os.path.lexists(folder):
         lock.unlink(missing_ok=True)

@@ -189,12 +189,10 @@ async def test_what_was_printed_is_nowhere_in_the_room(bench: Bench, script: str
 
 
 async def test_rights_of_a_file_that_was_linked_into_a_room_stay(bench: Bench, tmp_path: Path):
-    """Also where a room is removed in which a tool has taken its own rights away."""
+    """Also where it lies so deep in a room that this can only be removed by other means."""
     (tmp_path / "own").touch(mode=0o400)
     folders = "import os\nfor _ in range(1200):\n    os.mkdir('deeper'); os.chdir('deeper')"
-    await bench.shell(
-        f'for i in 1 2 3 4 5 6 7 8 9; do ln {tmp_path}/own own$i; done; {sys.executable} -S -c "{folders}"'
-    )
+    await bench.shell(f"{sys.executable} -S -c \"{folders}\nos.link('{tmp_path}/own', 'own')\"")
     assert (tmp_path / "own").stat().st_mode & 0o777 == 0o400
     assert left_in(bench.rooms) == []
 
@@ -240,6 +238,20 @@ async def test_a_grader_does_not_start_below_instructions(bench: Bench, tmp_path
     with pytest.raises(EvaluatorError, match=re.escape("CLAUDE.md as instructions")) as caught:
         await AttemptGrader(grader).grade(attempt_case(), attempt_trace(attempt_folder(tmp_path / "a")))
     assert caught.value.type == "grading_error"
+
+
+async def test_a_grader_that_puts_something_else_in_the_place_of_its_room(bench: Bench, tmp_path: Path):
+    """What is there then are no grades."""
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "planted" / "grading.json").write_text(said(True, True))
+    script = f"cd ..; mv cwd x; ln -s {tmp_path}/planted cwd # {{prompt}}"
+    grader = HarnessBackend(
+        HarnessGrader(harness=Harness(command=("sh", "-c", script))), Host(home=bench.home, rooms=bench.rooms)
+    )
+    with pytest.raises(EvaluatorError, match="had ended: the workspace, or the room around it, was removed") as caught:
+        await AttemptGrader(grader).grade(attempt_case(), attempt_trace(attempt_folder(tmp_path / "a")))
+    assert caught.value.type == "grading_error"
+    assert left_in(bench.rooms) == []
 
 
 async def test_a_graders_own_credentials_are_not_in_its_grades(bench: Bench, tmp_path: Path):

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.attempt_folder import PROMPT, STDERR, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.calling import in_thread
-from trunchray.adapters.clean_room import CleanRoom, StagingError, clean_room
+from trunchray.adapters.clean_room import CleanRoom, RoomError, StagingError, clean_room
 from trunchray.adapters.harness_process import Ending
 from trunchray.adapters.host import Host
 from trunchray.adapters.tree import tree_digest
@@ -68,6 +68,8 @@ class HarnessBackend:
             before = await in_thread(partial(tree_digest, room.cwd / MATERIAL))
             try:
                 ending = await room.run(harness, prompt, limit=self._spec.timeout, watch=reader.feed)
+            except RoomError as e:
+                raise EvaluatorError(f"after the grader had ended: {e}", type=GRADING_ERROR) from e
             except StagingError as e:
                 raise _unprepared(e) from e
             if (problem := _problem(ending)) is not None:
