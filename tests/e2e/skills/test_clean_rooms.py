@@ -119,6 +119,26 @@ async def test_what_a_tool_does_with_its_own_events_is_read_without_credentials(
     assert await bench.run(harness, does) == trace
 
 
+async def test_a_credential_that_json_escapes_or_cuts_is_in_nothing_that_is_kept(bench: Bench):
+    """As the encoders of PHP, .NET and Go write one with `/`, `+` and `&`, and as a message that comes in pieces."""
+    key = bench.variables["TOOL_KEY"] = "sk-at/0123+456&789abc"
+    escaped = key.replace("/", "\\/").replace("+", "\\u002B").replace("&", "\\u0026")
+    use = f'{{"type":"tool_use","id":"1","name":"use-{escaped}","input":{{"{escaped}":"{escaped}"}}}}'
+    events = [f'{{"type":"assistant","message":{{"content":[{use}]}}}}']
+    events += [
+        json.dumps({"type": "message", "role": "assistant", "delta": True, "content": piece})
+        for piece in ("it is ", key[:9], key[9:])
+    ]
+    script = "\n".join(f"echo '{event}'" for event in events).replace("echo", "printf '%s\\n'")
+    script += f"\nprintf '%s' '{escaped}' | tee notes.json >&2\n"
+    trace = await bench.shell(script)
+    assert (trace.output, trace.tool_calls[0].tool_name) == ("it is [masked]", "use-[masked]")
+    kept = bench.kept()
+    assert (kept["cwd/notes.json"], kept["stderr.txt"]) == (b"[masked]", b"[masked]")
+    assert [text for text in (key, escaped) if text in f"{kept} {trace.model_dump_json()}"] == []
+    assert await bench.shell(script) == trace
+
+
 async def test_a_hard_link_to_a_login_does_not_change_it(bench: Bench):
     """The file in the workspace is masked; the one that it was another name of is as it was."""
     login = bench.home / ".tool" / "auth.json"

@@ -144,6 +144,7 @@ class HarnessTool:
             kept = await in_thread(partial(self._keep, room, writer, workspace, lost))
         if workspace is None and outcome.status == "ok":
             outcome = replace(outcome, status="exception", reason=lost[0])
+        outcome = replace(outcome, reason=outcome.reason and room.mask.text(well_formed(outcome.reason)))
         timing = self._timing(staged, outcome, kept)
         if await in_thread(partial(writer.finish, timing)):
             return timing, outcome.transcript
@@ -209,7 +210,7 @@ class HarnessTool:
             total_tool_calls=sum(found.counts.values()),
             tool_calls=dict(found.counts),
             captured_at=timestamp(self._here.now()),
-            reason=None if outcome.reason is None else well_formed(outcome.reason),
+            reason=outcome.reason,
             truncated=(*outcome.truncated, *kept.truncated),
             left_out=kept.left_out,
             loaded=outcome.loaded,
