@@ -58,6 +58,8 @@ class Mask:
         Raises:
             RecursionError: it is nested too deep.
         """
+        if not self.longest:
+            return value
         match value:
             case str():
                 return self.text(value)
