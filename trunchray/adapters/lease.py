@@ -63,7 +63,7 @@ class HeldLease:
             _wait_or_refuse(store, found, now, sleep, note)
         held = cls(store, _mine(epoch + 1, now()), now)
         if not held._claim(sleep):
-            raise UsageError("another process has just started to drive this run; --takeover takes it from there")
+            raise UsageError("another process has just started to drive this run; wait for it to end")
         held._write()
         return held
 
@@ -157,7 +157,7 @@ def _wait_or_refuse(
             return
         raise UsageError(
             f"another process drives this run: {found.driver}; its clock and the one here differ ({heartbeat}, and it "
-            f"is {now():%H:%M:%S} UTC here). Wait for it to end; --takeover takes the run from it"
+            f"is {now():%H:%M:%S} UTC here). Wait for it to end; commands that have --takeover take it at once"
         )
     if state == "held":
         raise _held(found, now())
@@ -167,7 +167,8 @@ def _held(lease: Lease, now: datetime) -> UsageError:
     wait = max(0, (lease.heartbeat + STALE - now).total_seconds())
     return UsageError(
         f"another process drives this run: {lease.driver} (heartbeat {lease.heartbeat:%H:%M:%S} UTC). "
-        f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; --takeover takes it at once"
+        f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; "
+        "commands that have --takeover take it at once"
     )
 
 

@@ -319,7 +319,11 @@ def test_it_is_the_same_evaluation_as_the_program_itself(trunchray: CommandLine,
     """What `python FILE` has left undone `eval run FILE` goes on with, and the other way round."""
     text = """
         from dataclasses import dataclass
-        from trunchray import evaluate, matches
+        from pydantic import RootModel
+        from trunchray import evaluate, fits_schema, matches
+
+        class Word(RootModel[str]):
+            pass
 
         @dataclass(frozen=True)
         class Loud:
@@ -335,7 +339,10 @@ def test_it_is_the_same_evaluation_as_the_program_itself(trunchray: CommandLine,
             return value
 
         evaluation = {
-            "name": "e", "task": task, "data": "cases.jsonl", "scorers": {"loud": Loud(), "same": matches(field)}
+            "name": "e", "task": task, "data": "cases.jsonl", "scorers": {
+                "loud": Loud(), "same": matches(field),
+                "word": fits_schema(Word), "either": fits_schema(Word | list[Word]),
+            },
         }
 
         if __name__ == "__main__":

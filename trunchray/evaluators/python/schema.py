@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard, get_origin
+from typing import Any, TypeGuard, get_args, get_origin
 from warnings import catch_warnings, simplefilter
 
 from pydantic import BaseModel, JsonValue, PydanticUserError, TypeAdapter, ValidationError
@@ -56,12 +56,7 @@ class FitsSchema(Helper):
         """A type by its source, and what pydantic makes of it as a JSON Schema, if it can."""
         if not _is_type(self.schema):
             return super().identity
-        return [
-            "FitsSchema",
-            described(self.schema) if isinstance(self.schema, type) else None,
-            shown(self.schema),
-            _shape(_adapter(self.schema)),
-        ]
+        return ["FitsSchema", _type(self.schema), _shape(_adapter(self.schema))]
 
     def __call__(self, run: RunRecord) -> CheckResult | Awaitable[CheckResult]:
         if not _is_type(self.schema) and not isinstance(self.schema, Mapping):
@@ -92,6 +87,13 @@ def _json_schema():
 
 def _is_type(schema: object) -> bool:
     return isinstance(schema, type | TypeAdapter) or get_origin(schema) is not None
+
+
+def _type(schema: object) -> JsonValue:
+    """What tells one type from another, whichever name the module has that it comes from."""
+    if (origin := get_origin(schema)) is not None:
+        return [_type(origin), *map(_type, get_args(schema))]
+    return described(schema) if isinstance(schema, type) else shown(schema)
 
 
 def _is_model(schema: object) -> TypeGuard[type[BaseModel]]:
