@@ -55,7 +55,8 @@ _ADD_TRIALS = """
 INSERT INTO trials
 SELECT files.run, files.file, rows.file_row_number, cases.number, rows.case_id, rows.eval_id, rows.agent, rows.attempt,
     rows.outcome, rows.score, rows.failure.boundary || '/' || rows.failure.type,
-    coalesce(rows.usage.input, 0) + coalesce(rows.usage.output, 0), rows.cost_usd, rows.latency.model + rows.latency.tools
+    coalesce(rows.usage.input, 0) + coalesce(rows.usage.output, 0), rows.cost_usd,
+    rows.latency.model + rows.latency.tools
 FROM read_parquet($paths, filename = true, file_row_number = true, hive_partitioning = false) AS rows
 JOIN files ON files.path = rows.filename AND files.run = $run
 JOIN cases ON cases.case_id = rows.case_id
