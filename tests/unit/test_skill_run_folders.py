@@ -48,6 +48,20 @@ def test_an_interrupted_run_goes_on_in_its_folder(out: Store):
     assert unfinished(out, "s-quality", "q", END) is None
 
 
+@pytest.mark.parametrize(
+    ("ending", "goes_on"),
+    [
+        ({"grading_errors": 1, "not_kept": 0}, True),
+        ({"grading_errors": 0, "not_kept": 1, "graded_by": ".trunchray/regrades/r"}, True),
+        ({"grading_errors": 1, "not_kept": 0, "graded_by": ".trunchray/regrades/r"}, False),
+    ],
+)
+def test_a_run_goes_on_for_what_its_own_command_mends(out: Store, ending: dict[str, JsonValue], goes_on: bool):
+    """What could not be kept, or could not be graded by its own grader; errors of a regrade are that one's affair."""
+    begun(out).write(END, json.dumps(ending).encode())
+    assert (unfinished(out, "s-quality", "q", END) is not None) is goes_on
+
+
 def test_the_latest_run_of_a_question_decides(out: Store):
     """One that was given up before a whole one is left alone; runs that ask something else do not matter."""
     begun(out)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import JsonValue
 
 from support.made_runs import make_run
 from support.releases import make_release
@@ -73,7 +74,7 @@ class Attempts:
 
 
 def graded(result: Result, lines: list[bool]) -> Result:
-    checks = {
+    checks: JsonValue = {
         f"rubric-{place}": CheckResult(passed=line, value=float(line)).to_json() for place, line in enumerate(lines, 1)
     }
     verdict = Verdict(passed=all(lines), score=sum(lines) / len(lines), details={"checks": checks})
@@ -228,3 +229,22 @@ def test_a_damaged_attempt_is_an_exception(tmp_path: Path, content: str):
     assert second.error_tail.startswith("skill/a-second/timing.json is damaged")
     assert "move the run folder elsewhere" in second.error_tail
     assert json.loads((tmp_path / "run" / EXECUTION).read_text()) == found.model_dump(mode="json")
+
+
+def test_grades_of_a_regrade_stay_when_its_run_is_gone_on_with(tmp_path: Path):
+    """The next summary is by the regrade that the last one names, unless that regrade was deleted."""
+    attempts = Attempts(tmp_path / "run")
+    for number in range(2):
+        attempts.add("skill", number)
+    attempts.rows("skill")
+    release = make_release(attempts.folder / "releases", len(NAMES))
+    made = attempts.folder / ENGINE / "regrades" / "r"
+    make_run(made, release, {"skill": ["p", "p"]}, run_id="r", change=lambda result: graded(result, [True]))
+    (attempts.folder / EXECUTION).write_text(json.dumps({"graded_by": f"{ENGINE}/regrades/r"}))
+    for _ in range(2):
+        found = attempts.summary("skill")
+        assert found.graded_by == f"{ENGINE}/regrades/r"
+        assert [each.grading and each.grading.passed for each in found.results] == [1, 1]
+    (made / "run.json").unlink()
+    found = attempts.summary("skill")
+    assert (found.graded_by, [each.grading for each in found.results]) == (None, [None, None])

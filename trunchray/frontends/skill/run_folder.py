@@ -21,8 +21,8 @@ from trunchray.errors import UsageError
 
 QUESTION = "question"
 """The key of `run.json` that tells what a run asks: 64 hex digits."""
-OWED = ("not_kept", "grading_errors")
-"""Keys of the file that ends a run: they count attempts that can be run again, or graded again."""
+GRADED_BY = "graded_by"
+"""The key of the file that ends a run which names the regrade that its grades and grading errors are from."""
 _MOST = 999
 
 
@@ -39,7 +39,7 @@ def unfinished(out: Store, label: str, question: str, ending: str) -> Store | No
     """The latest run of this label that asks the question, if it has not ended.
 
     It has when there is a file `ending`, unless that counts attempts which could not be kept or graded: those are run
-    again, and whoever grades them is asked again.
+    again, and whoever grades them is asked again. What a regrade could not grade only the regrade mends.
     """
     pattern = re.compile(rf"\d{{8}}-\d{{6}}-{re.escape(label)}(-[2-9]\d*|-1\d+)?")
     for name in sorted(filter(pattern.fullmatch, out.names()), key=_age, reverse=True):
@@ -80,7 +80,9 @@ def _has_ended(folder: Store, ending: str) -> bool:
         told = from_json(folder.read(ending))
     except (FileNotFoundError, ValueError):
         return False
-    return not (isinstance(told, dict) and any(told.get(key) for key in OWED))
+    if not isinstance(told, dict):
+        return True
+    return not (told.get("not_kept") or (told.get("grading_errors") and not told.get(GRADED_BY)))
 
 
 def _age(name: str) -> tuple[str, int]:

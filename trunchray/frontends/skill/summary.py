@@ -21,6 +21,7 @@ from trunchray.core.well_formed import as_file
 from trunchray.engine.stored import stored_release, stored_spec
 from trunchray.errors import UsageError
 from trunchray.frontends.skill.graded_rows import GradedRow, Key, read_rows
+from trunchray.frontends.skill.run_folder import GRADED_BY
 from trunchray.frontends.skill.session import Ran
 
 EXECUTION = "execution-summary.json"
@@ -113,13 +114,14 @@ def summarise(
 ) -> ExecutionSummary:
     """The summary of a run all of whose attempts have ended, which is stored, too.
 
-    `harness` says where that is from. `graded_by` is the path of a regrade in the run folder; None: the run's own
-    verdicts count.
+    `harness` says where that is from. `graded_by` is the path of a regrade in the run folder whose verdicts count. None
+    is for the one that the last summary names, or else the run itself.
 
     Raises:
         StoreError: the store failed.
     """
     rows = read_rows(ran.engine)
+    graded_by = graded_by or _graded_by(ran.folder)
     grades = read_rows(f"{ran.folder.uri}/{graded_by}") if graded_by else rows
     timings = read_timings(ran, [(config, id_) for config in configs for id_ in case_ids], rows, now)
     tails = _tails(ran, timings)
@@ -163,7 +165,7 @@ def summarise_again(run_uri: str, now: datetime, regrade_uri: str | None = None)
     around = run_around(run.uri)
     folder = Store(around)
     ran = Ran(folder, Staging.model_validate_json(run.input(first.staging)))
-    graded_by = regrade_uri.removeprefix(f"{around}/") if regrade_uri else _graded_by(folder)
+    graded_by = regrade_uri.removeprefix(f"{around}/") if regrade_uri else None
     return summarise(
         ran,
         [case_id for case_id, _ in stored_release(spec).cases().index],
@@ -198,12 +200,15 @@ def about_skill_run(run_uri: str) -> AboutRun | None:
 
 
 def _graded_by(folder: Store) -> str | None:
-    """What the last summary says of that; one that is damaged is written anew, and says nothing."""
+    """What the last summary says of that; one that is damaged, or names a regrade that is gone, says nothing.
+
+    Of a run that has a grader of its own no summary names a regrade.
+    """
     try:
-        found = from_json(folder.read(EXECUTION)).get("graded_by")
+        found = from_json(folder.read(EXECUTION)).get(GRADED_BY)
     except (ValueError, AttributeError, FileNotFoundError):
         return None
-    return found if isinstance(found, str) else None
+    return found if isinstance(found, str) and folder.exists(f"{found}/run.json") else None
 
 
 def read_timings(
