@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from trunchray.adapters.tree import TreeError, copy_file, followed
@@ -21,7 +22,8 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
     """Make the folders that variables name, and bring the home files; what of these is missing, as warnings.
 
     A file is copied. A folder is copied as well, except on macOS, whose keychains work in their place only: there it is
-    a link, and the tool may write to what it leads to. Nobody is warned of what is in macOS alone. `most` is in bytes.
+    a link, and the tool may write to what it leads to. Nobody is warned of what is in macOS alone, nor of what has gone
+    from a folder, or may not be listed there. `most` is in bytes.
 
     Raises:
         OSError: they cannot be read.
@@ -35,13 +37,14 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
         if source.is_dir():
             target.mkdir(parents=True, exist_ok=True)
             continue
-        left -= source.stat().st_size
-        if left < 0:
-            raise TreeError(
-                f"home_files have more than {most >> 20:,} MiB with {path!r}; name what the tool needs of it"
-            )
-        copy_file(source, target)
-        shutil.copymode(source, target)
+        with suppress(FileNotFoundError):  # the home is in use: what was there a moment ago may have gone
+            left -= source.stat().st_size
+            if left < 0:
+                raise TreeError(
+                    f"home_files have more than {most >> 20:,} MiB with {path!r}; name what the tool needs of it"
+                )
+            copy_file(source, target)
+            shutil.copymode(source, target)
     missing = [file for file in harness.home_files if _is_missed(host_home, file)]
     return [f"home_files: {file!r} is no file or folder on this machine" for file in missing]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -52,7 +53,8 @@ class Host:
     def _of_home(self, harness: Harness) -> Iterator[str]:
         left = _ALL_READ
         for file in _files(self.home, harness.home_files):
-            with file.open("rb") as opened:
+            content = b""
+            with suppress(FileNotFoundError), file.open("rb") as opened:  # the home is in use, and files come and go
                 content = opened.read(min(_FILE_READ, left))
             left -= len(content)
             if b"\0" not in content:

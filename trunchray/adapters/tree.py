@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import os
@@ -10,6 +11,7 @@ import stat
 import tarfile
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Literal
 
 _NO_SKILL = frozenset({".git", "__pycache__"})
 _NEITHER = "neither a file nor a folder"
@@ -124,22 +126,36 @@ def unpack(content: bytes, folder: Path) -> None:
 def followed(folder: Path, ignore: frozenset[str] = _NO_SKILL, *, strict: bool = True) -> Iterator[tuple[str, Path]]:
     """All files and folders below, by their relative paths, in order; links are followed, but not in circles.
 
-    What is neither, and links that lead nowhere or back, are passed over unless it is `strict`.
+    What is neither, links that lead nowhere or back, what has just gone and what may not be looked at are passed over
+    unless it is `strict`.
 
     Raises:
         TreeError: there is such a thing.
+        OSError: something cannot be looked at.
     """
     pending: list[tuple[str, Path, tuple[Path, ...]]] = [("", folder, (folder.resolve(),))]
     while pending:
         path, here, above = pending.pop()
-        for entry in sorted(here.iterdir(), key=lambda one: one.name):
+        for entry, kind in _kinds(here, () if strict else (OSError,)):
             name = f"{path}/{entry.name}" if path else entry.name
             if entry.name in ignore:
                 continue
-            circle = entry.is_dir() and entry.resolve() in above
-            if not circle and (entry.is_dir() or entry.is_file()):
+            circle = kind == "folder" and entry.resolve() in above
+            if not circle and kind:
                 yield name, entry
-                if entry.is_dir():
+                if kind == "folder":
                     pending.append((name, entry, (*above, entry.resolve())))
             elif strict:
                 raise TreeError(f"{entry} is {'a link to a folder that it is in' if circle else _NEITHER}")
+
+
+def _kinds(folder: Path, passed_over: tuple[type[OSError], ...]) -> list[tuple[Path, Literal["folder", "file"] | None]]:
+    """What is in a folder, in order, and what each is, links followed; None: neither, or not known."""
+    found: list[tuple[Path, Literal["folder", "file"] | None]] = []
+    with contextlib.suppress(*passed_over):
+        for entry in sorted(folder.iterdir(), key=lambda one: one.name):
+            kind = None
+            with contextlib.suppress(*passed_over):
+                kind = "folder" if entry.is_dir() else "file" if entry.is_file() else None
+            found.append((entry, kind))
+    return found
