@@ -136,6 +136,30 @@ MIIEvQIBADANBgkqhkiG9w0BAQEFAASC
 
 
 @pytest.mark.parametrize(
+    ("setting", "found"),
+    [
+        ('env_key = "OPENAI_API_KEY"', []),
+        ('env_key = "my_variable"', []),
+        ('{"envKey": "CODING_PLAN_API_KEY"}', []),
+        ('{"apiKey": "${OPENAI_API_KEY}"}', []),
+        ('{"apiKey": "$OPENAI_API_KEY"}', []),
+        ('{"key": "ArrowDown", "bindings": [{"key": "ctrl+shift+enter"}]}', []),
+        ('private_key = "~/.ssh/id_work"', []),
+        ('api_key = "not-needed"', []),
+        ('api_key = "lm-studio"', []),
+        ('password = "correcthorse"', ["correcthorse"]),
+        ('password = "$correcthorse"', ["$correcthorse"]),
+        (f'key = "{KEY}"', [KEY]),
+        (f'env_key = "{KEY}"', [KEY]),
+        (f'api_key = "{KEY.upper()}_{KEY.upper()}"', [f"{KEY.upper()}_{KEY.upper()}"]),
+    ],
+)
+def test_what_only_says_where_a_credential_is_is_none(setting: str, found: list[str]):
+    """A program that a tool wrote with `os.environ["OPENAI_API_KEY"]` reaches its grader as it is."""
+    assert secrets_in(setting) == found
+
+
+@pytest.mark.parametrize(
     ("name", "value", "found"),
     [
         ("ANTHROPIC_API_KEY", "correcthorse", ["correcthorse"]),

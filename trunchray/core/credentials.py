@@ -25,6 +25,10 @@ _HARMLESS = re.compile(
     r"\d*|true|false|yes|no|on|off|none|dummy|empty|unused|not-needed|local|ollama|lm-studio", re.IGNORECASE
 )
 """The latter are what servers on one's own machine are given, which ask for a key and do not look at it."""
+_OF_VARIABLE = re.compile(r"(^|-)env-key$")
+"""Settings that hold the name of a variable, in which a key is."""
+_NO_SECRET = re.compile(rf"{_HARMLESS.pattern}|~/.*|\$?\{{?(?-i:[A-Z][A-Z0-9]*(_[A-Z0-9]+)+)\}}?", re.IGNORECASE)
+"""Nor is a path in the home, or the name of a variable."""
 
 
 def names_secret(name: str) -> bool:
@@ -53,8 +57,19 @@ def is_credential(name: str) -> bool:
 
     `accessToken` and `api_key` are, `auth_mode`, `max_tokens` and `key_file` are not.
     """
-    words = re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", name).lower().replace("_", "-").replace(".", "-")
-    return _LAST_WORD.search(words) is not None
+    return _LAST_WORD.search(_words(name)) is not None
+
+
+def _words(name: str) -> str:
+    return re.sub("(?<=[a-z0-9])(?=[A-Z])", "-", name).lower().replace("_", "-").replace(".", "-")
+
+
+def set_secret(name: str, value: str) -> bool:
+    """Whether a setting of a file gives a credential away by its name, and does not only say where there is one.
+
+    `env_key = "OPENAI_API_KEY"` does the latter.
+    """
+    return is_credential(name) and not (_OF_VARIABLE.search(_words(name)) or _NO_SECRET.fullmatch(value.strip()))
 
 
 def secret_arguments(tokens: Sequence[str]) -> list[int]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from trunchray.core.credentials import given_secret, is_credential
+from trunchray.core.credentials import given_secret, set_secret
 from trunchray.core.masking import SHORTEST
 
 _TOKEN = re.compile(rf"[^\s\"'`,;{{}}\[\]()<>|\\]{{{SHORTEST},}}")
@@ -26,7 +26,7 @@ _PLAIN = re.compile(r".{0,7}|\d*|[A-Z]?[a-z]{0,23}(?:[A-Z][a-z]{2,23})*\d{0,4}|[
 
 def secrets_in(text: str) -> list[str]:
     """What may be credentials in a file's text, each once; those that are named as such come first."""
-    named = [value for name, value in _settings(text) if is_credential(name)]
+    named = [value for name, value in _settings(text) if _is_named(name, value)]
     tokens = [token for _, value in _settings(text, whole=True) for token in _tokens(value)]
     return [secret for secret in dict.fromkeys([*named, *tokens]) if len(secret) >= SHORTEST]
 
@@ -35,6 +35,11 @@ def secrets_of(name: str, value: str) -> list[str]:
     """The same for a variable, whose value as a whole counts as well where its name or its look gives it away."""
     whole = [value] if len(value) >= SHORTEST and (given_secret(name, value) or not _is_plain(value)) else []
     return list(dict.fromkeys([*whole, *secrets_in(value)]))
+
+
+def _is_named(name: str, value: str) -> bool:
+    """Whether its name makes it a credential; a `key` alone, whose value is words, is one of a keyboard."""
+    return set_secret(name, value) and not (name == "key" and _is_plain(value))
 
 
 def _settings(text: str, *, whole: bool = False) -> Iterator[tuple[str, str]]:
