@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Collection, Generator
 from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -30,6 +30,7 @@ from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.harness import Harness
 from trunchray.core.inside import inside
 from trunchray.core.masking import Mask
+from trunchray.core.staging import Fixture
 
 _GIT_SECONDS = 30
 
@@ -132,12 +133,15 @@ class CleanRoom:
             )
         return ending
 
-    def masked_workspace(self, caps: TreeCaps) -> tuple[Path | None, list[str]]:
-        """The workspace, without credentials in all that is kept by `caps`; None, and why, when nothing may be kept."""
+    def masked_workspace(self, caps: TreeCaps, given: Collection[Fixture]) -> tuple[Path | None, list[str]]:
+        """The workspace, without credentials in all that is kept by `caps`; None, and why, when nothing may be kept.
+
+        What was `given` and is as it was, is kept as it is.
+        """
         if not self.stands:
             return None, [".: it is no longer what it was before the run"]
         try:
-            mask_files(self.cwd, self.mask, caps)
+            mask_files(self.cwd, self.mask, caps, given)
         except OSError as e:
             return None, [f".: credentials could not be taken out of it: {e.strerror or e}"]
         return self.cwd, []

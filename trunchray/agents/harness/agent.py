@@ -140,7 +140,7 @@ class HarnessTool:
             outcome = await self._outcome(room, staged, prompt)
             if other := await in_thread(folder.timing):  # we were taken for dead, and somebody else was quicker
                 return other, await in_thread(partial(self._read_again, folder))
-            workspace, lost = await in_thread(partial(room.masked_workspace, self._here.workspace))
+            workspace, lost = await in_thread(partial(room.masked_workspace, self._here.workspace, staged.fixtures))
             kept = await in_thread(partial(self._keep, room, writer, workspace, lost))
         if workspace is None and outcome.status == "ok":
             outcome = replace(outcome, status="exception", reason=lost[0])
