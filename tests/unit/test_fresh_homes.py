@@ -11,6 +11,7 @@ from trunchray.adapters.fresh_home import prepare_home
 from trunchray.adapters.host import Host
 from trunchray.adapters.tree import followed
 from trunchray.core.harness import Harness
+from trunchray.core.masking import MOST
 
 KEY = "k9Xv72mQpL0aZr"
 HARNESS = Harness(command=("tool", "{prompt}"), home_files=(".tool",))
@@ -63,3 +64,14 @@ def test_a_folder_that_goes_or_is_locked_is_passed_over(home: Path):
     assert [*names, *(name for name, _ in found)] == ["auth.json", "deep", "looked", "opened"]
     with pytest.raises(OSError, match="too long"):
         list(followed(home / ".tool"))
+
+
+def test_a_named_credential_is_masked_however_many_ids_come_before_it(tmp_path: Path):
+    """A history of thousands of ids in one folder does not use up the places of another's token."""
+    for name in (".history", ".login"):
+        (tmp_path / name).mkdir()
+    (tmp_path / ".history" / "ids").write_text("\n".join(f"k9Xv72mQ{n:05}pL0a" for n in range(MOST + 5)))
+    (tmp_path / ".login" / "hosts.yml").write_text("oauth_token: correcthorse\n")
+    harness = Harness(command=("tool", "{prompt}"), home_files=(".history", ".login"))
+    mask = Host(variables={}, home=tmp_path).mask(harness)
+    assert (mask.text("correcthorse"), mask.left_out) == ("[masked]", 6)

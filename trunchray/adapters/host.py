@@ -15,7 +15,7 @@ from trunchray.adapters.tree import followed
 from trunchray.core.credentials import is_credential
 from trunchray.core.harness import Harness
 from trunchray.core.masking import Mask
-from trunchray.core.secrets import secrets_in, secrets_of
+from trunchray.core.secrets import named_in, secrets_of, tokens_in
 
 _FILE_READ, _ALL_READ = 1 << 20, 1 << 24
 """Bytes of one home file, and of all together, in which credentials are looked for."""
@@ -37,9 +37,16 @@ class Host:
         """The credentials that a run of this harness could come by, as they are now.
 
         They are looked for in the variables that are passed on, in others that are named as credentials are, and in
-        the home files.
+        the home files. A mask has an end: variables come first, then what is named as a credential in any of the files,
+        then what only looks like one.
         """
-        return Mask([*self._of_variables(harness), *self._of_home(harness)] if harness else ())
+        if harness is None:
+            return Mask(())
+        named, tokens = list(self._of_variables(harness)), list[str]()
+        for text in self._home_texts(harness):
+            named += named_in(text)
+            tokens += tokens_in(text)
+        return Mask([*named, *tokens])
 
     def _of_variables(self, harness: Harness) -> Iterator[str]:
         for name, value in self.variables.items():
@@ -50,7 +57,7 @@ class Host:
             if passed_on and "@" in value:
                 yield from _logins(value)
 
-    def _of_home(self, harness: Harness) -> Iterator[str]:
+    def _home_texts(self, harness: Harness) -> Iterator[str]:
         left = _ALL_READ
         for file in _files(self.home, harness.home_files):
             content = b""
@@ -58,7 +65,7 @@ class Host:
                 content = opened.read(min(_FILE_READ, left))
             left -= len(content)
             if b"\0" not in content:
-                yield from secrets_in(content.decode(errors="replace"))
+                yield content.decode(errors="replace")
 
 
 def _logins(url: str) -> set[str]:

@@ -26,9 +26,18 @@ _PLAIN = re.compile(r".{0,7}|\d*|[A-Z]?[a-z]{0,23}(?:[A-Z][a-z]{2,23})*\d{0,4}|[
 
 def secrets_in(text: str) -> list[str]:
     """What may be credentials in a file's text, each once; those that are named as such come first."""
-    named = [value for name, value in _settings(text) if _is_named(name, value)]
-    tokens = [token for _, value in _settings(text, whole=True) for token in _tokens(value)]
-    return [secret for secret in dict.fromkeys([*named, *tokens]) if len(secret) >= SHORTEST]
+    return list(dict.fromkeys([*named_in(text), *tokens_in(text)]))
+
+
+def named_in(text: str) -> list[str]:
+    """Those that are named as such."""
+    found = (value for name, value in _settings(text) if _is_named(name, value))
+    return [secret for secret in dict.fromkeys(found) if len(secret) >= SHORTEST]
+
+
+def tokens_in(text: str) -> list[str]:
+    """Those that look as if nobody had made them up, whatever their names: ids and digests, too."""
+    return list(dict.fromkeys(token for _, value in _settings(text, whole=True) for token in _tokens(value)))
 
 
 def secrets_of(name: str, value: str) -> list[str]:
