@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen, first_problem
 from trunchray.core.markdown import text, whole_text
-from trunchray.core.report import Planned, PlannedModel
+from trunchray.core.report import ErrorKind, Planned, PlannedModel
 from trunchray.core.tally import Tally
 from trunchray.core.wording import chance, coverage, distance, percent, points, share_range
 from trunchray.frontends.annotations import field_names, inner
@@ -80,3 +80,17 @@ def test_the_first_problem_has_its_place():
     with pytest.raises(ValidationError) as caught:
         _Outer.model_validate({"many": [{"size": "x"}]})
     assert first_problem(caught.value).startswith("many.0.size: Input should be a valid integer")
+
+
+@pytest.mark.parametrize(
+    ("kind", "mended_by_regrading"),
+    [
+        ("evaluator/crashed", True),
+        ("evaluator/grading_error", False),
+        ("evaluator/not_graded", False),
+        ("provider/timeout", False),
+    ],
+)
+def test_errors_that_a_mended_evaluator_grades(kind: str, mended_by_regrading: bool):
+    """Not those of a skill's grader, which the same command and a retry ask again: each error has one way on."""
+    assert ErrorKind(kind=kind, count=1, example="x").of_grading is mended_by_regrading

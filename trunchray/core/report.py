@@ -13,7 +13,7 @@ from trunchray.core.contrast import ModelPair
 from trunchray.core.disagreement import Disagreements
 from trunchray.core.frozen import Frozen
 from trunchray.core.plan import Plan
-from trunchray.core.trial import NOT_GRADED, Outcome
+from trunchray.core.trial import GRADING_ERROR, NOT_GRADED, Outcome
 
 IntervalMethod = Literal["wilson", "normal", "normal-clustered"]
 
@@ -109,8 +109,9 @@ class ErrorKind(Frozen):
 
     @property
     def of_grading(self) -> bool:
-        """An evaluator failed on whole answers."""
-        return self.kind.startswith("evaluator/") and self.kind != f"evaluator/{NOT_GRADED}"
+        """An evaluator of the release failed on whole answers; a grader of attempts is asked again by a retry."""
+        boundary, _, type_ = self.kind.partition("/")
+        return boundary == "evaluator" and type_ not in {NOT_GRADED, GRADING_ERROR}
 
 
 class Figures(Frozen):

@@ -141,6 +141,8 @@ MENDED_OUTSIDE = BLOCKING | {"not_found"}
 
 NOT_GRADED = "not_graded"
 """The type of the failure of an answer that nobody was named to grade: there is no verdict, and nothing is wrong."""
+GRADING_ERROR = "grading_error"
+"""The type of the failure of an attempt at a skill eval that its grader gave no grades for; it can be asked again."""
 
 
 class Failure(Frozen):

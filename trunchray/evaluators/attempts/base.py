@@ -9,9 +9,6 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-GRADING_ERROR = "grading_error"
-"""The type of the error of an attempt that has no grades; in no case is there a verdict in their place."""
-
 
 @dataclass(frozen=True, slots=True)
 class Attempt:

@@ -16,10 +16,10 @@ from trunchray.core.checks import Check, Completed, RubricLine, Triggered
 from trunchray.core.digest import digest
 from trunchray.core.excerpt import excerpt
 from trunchray.core.inside import inside
-from trunchray.core.trial import NOT_GRADED, Trace, Verdict
+from trunchray.core.trial import GRADING_ERROR, NOT_GRADED, Trace, Verdict
 from trunchray.errors import EvaluatorError
 from trunchray.evaluators.attempts.admitted import AdmittedBackend
-from trunchray.evaluators.attempts.base import GRADING_ERROR, GraderBackend
+from trunchray.evaluators.attempts.base import GraderBackend
 from trunchray.evaluators.attempts.grading import Asked, grading
 
 

@@ -14,8 +14,9 @@ from trunchray.adapters.tree import tree_digest
 from trunchray.adapters.uninterrupted import uninterrupted
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.rubric import Graded, Grading, read_grades
+from trunchray.core.trial import GRADING_ERROR
 from trunchray.errors import EvaluatorError, TrunchrayError
-from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, GraderBackend, Refused
+from trunchray.evaluators.attempts.base import Attempt, GraderBackend, Refused
 
 TRIES = 2
 """Replies that are asked for: a grader that cannot be understood may say it once more."""

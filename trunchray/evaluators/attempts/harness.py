@@ -23,9 +23,10 @@ from trunchray.core.grader_spec import HarnessGrader
 from trunchray.core.grading_prompt import REPLY, RULES, harness_prompt
 from trunchray.core.rubric import MOST
 from trunchray.core.transcript import TranscriptReader
+from trunchray.core.trial import GRADING_ERROR
 from trunchray.core.well_formed import as_file
 from trunchray.errors import EvaluatorError, UsageError
-from trunchray.evaluators.attempts.base import GRADING_ERROR, Attempt, Refused, Reply
+from trunchray.evaluators.attempts.base import Attempt, Refused, Reply
 from trunchray.evaluators.attempts.looking import fixture_state, not_kept
 
 MATERIAL = "attempt"
