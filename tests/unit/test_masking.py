@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from trunchray.core.masking import MOST, Mask, MaskedStream
+from trunchray.core.masking import LONGEST, MOST, Mask, MaskedStream
 from trunchray.core.secrets import secrets_in, secrets_of
 
 KEY = "k9Xv72mQpL0aZr"
@@ -95,6 +95,16 @@ def test_a_file_that_is_no_text_keeps_its_length():
 def test_how_many_are_looked_for():
     """There is an end to it, which is told."""
     assert Mask(f"secret-{n:05}" for n in range(MOST + 3)).left_out == 3
+
+
+def test_how_long_one_may_be():
+    """A picture in a tool's history does not hold back all that a tool prints; what is not masked is told."""
+    mask = Mask(["x" * LONGEST, "y" * (LONGEST + 1)])
+    assert (mask.text("x" * LONGEST), mask.text("y" * (LONGEST + 1)), mask.left_out) == (
+        "[masked]",
+        "y" * (LONGEST + 1),
+        1,
+    )
 
 
 def test_credentials_in_a_login_file():

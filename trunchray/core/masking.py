@@ -16,6 +16,8 @@ SHORTEST = 8
 """Characters; anything shorter stands in too much other text."""
 MOST = 2_000
 """Credentials that are looked for; every one is looked for in every piece."""
+LONGEST = 1 << 14
+"""Characters, more than keys and tokens have; a stream is held back for some of the longest one's lengths."""
 
 _SLASHES = rb"\\{1,4}"
 """As many as there are before an escaped letter in JSON, or in JSON that is a text of other JSON."""
@@ -31,14 +33,15 @@ _LETTERS = bytes.maketrans("".join(_SHORT).encode(), "".join(_SHORT.values()).en
 class Mask:
     """Some credentials, of which only those of 8 characters and more are looked for, as they are and as JSON has them.
 
-    The first `MOST` of them count, and `left_out` says how many did not.
+    The first `MOST` of no more than `LONGEST` characters count, and `left_out` says how many did not.
     """
 
     def __init__(self, secrets: Iterable[str]) -> None:
         found = [secret for secret in dict.fromkeys(secrets) if len(secret) >= SHORTEST and secret != MASKED]
-        self.left_out = max(0, len(found) - MOST)
+        counted = [secret for secret in found if len(secret) <= LONGEST][:MOST]
+        self.left_out = len(found) - len(counted)
         # Longest first: one that is part of another must not break it up.
-        self._secrets = [_Secret(secret) for secret in sorted(found[:MOST], key=lambda one: (-len(one), one))]
+        self._secrets = [_Secret(secret) for secret in sorted(counted, key=lambda one: (-len(one), one))]
         self._longest = max((64 + _WIDEST * _units(secret.text) for secret in self._secrets), default=0)
 
     @property
