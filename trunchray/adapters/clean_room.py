@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -33,10 +34,12 @@ from trunchray.core.masking import Mask
 from trunchray.core.staging import Fixture
 
 _GIT_SECONDS = 30
+_OF_PATHS = frozenset({errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EILSEQ})
+"""What the system says of paths that cannot be. All else it says of the machine, which somebody can mend."""
 
 
 class StagingError(Exception):
-    """The workspace or the home could not be prepared; the message says why."""
+    """The case, its skill or the harness keep the workspace or the home from being prepared; the message says how."""
 
 
 class RoomError(StagingError):
@@ -81,27 +84,24 @@ class CleanRoom:
 
         Raises:
             StagingError: it would be outside, or something else is there.
+            OSError: the machine failed.
         """
-        try:
+        with _preparing(f"{path!r} escapes the workspace or cannot be put there"):
             target = self.cwd / inside(path)
             if target.exists():
                 raise StagingError(f"{path!r} is in the workspace already")
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(content)
-        except (OSError, ValueError) as e:
-            why = e.strerror if isinstance(e, OSError) else str(e)
-            raise StagingError(f"{path!r} escapes the workspace or cannot be put there: {why}") from e
 
     def add_skill(self, skill_dir: str, name: str, packed: bytes) -> None:
         """A skill, as `tree.pack` packed it, in a folder of its own.
 
         Raises:
-            StagingError: it cannot be put there.
+            StagingError: it is damaged, or something else is there.
+            OSError: the machine failed.
         """
-        try:
+        with _preparing(f"the skill {name!r} cannot be staged"):
             unpack(packed, self.cwd / inside(skill_dir) / name)
-        except (OSError, TreeError, ValueError) as e:
-            raise StagingError(f"the skill {name!r} cannot be staged: {e}") from e
 
     async def run(
         self,
@@ -119,7 +119,7 @@ class CleanRoom:
         Raises:
             RoomError: it has ended, and the room is not what it was.
             StagingError: its home could not be prepared, or somebody has left instructions for it above the room.
-            OSError: what it printed could not be written.
+            OSError: the machine failed: its home could not be filled, or what it printed could not be written.
         """
         warnings = await in_thread(partial(self._prepare, harness))
         kept = Capture(self.stdout, self.stderr, caps=caps, watch=watch, mask=self.mask, warnings=warnings)
@@ -158,10 +158,8 @@ class CleanRoom:
 
     def _prepare(self, harness: Harness) -> bytes:
         """All that is not the case's own; what is missing, as lines for people."""
-        try:
+        with _preparing("the home folder cannot be prepared"):
             warnings = prepare_home(self.home, harness, self.host.home)
-        except (OSError, TreeError, ValueError) as e:
-            raise StagingError(f"the home folder cannot be prepared: {e}") from e
         self._init_git()
         if self.mask.left_out:
             warnings.append(f"home_files: {self.mask.left_out} texts in them are not masked; name fewer files")
@@ -189,6 +187,24 @@ class CleanRoom:
                 timeout=_GIT_SECONDS,
                 check=False,
             )
+
+
+@contextmanager
+def _preparing(failed: str) -> Generator[None]:
+    """Tell what is to blame from a machine that fails.
+
+    Raises:
+        StagingError: what is prepared cannot be, wherever it is tried; `failed` says what that is.
+        OSError: the machine failed.
+    """
+    try:
+        yield
+    except (TreeError, ValueError) as e:
+        raise StagingError(f"{failed}: {e}") from e
+    except OSError as e:
+        if e.errno not in _OF_PATHS:
+            raise
+        raise StagingError(f"{failed}: {e.strerror}") from e
 
 
 @asynccontextmanager

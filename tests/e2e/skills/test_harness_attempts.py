@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
+import resource
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,7 +19,9 @@ import pytest
 from support.attempts import elsewhere
 from support.s3 import Bucket
 from support.scripted_harness import COMMAND, left_in, running, scripted_harness, steps, until
+from trunchray.adapters.clean_room import StagingError, clean_room
 from trunchray.adapters.harness_process import Caps
+from trunchray.adapters.host import Host
 from trunchray.adapters.store import Store
 from trunchray.adapters.survey import TreeCaps
 from trunchray.adapters.tree import pack
@@ -28,7 +32,7 @@ from trunchray.core.digest import sha256
 from trunchray.core.harness import Harness
 from trunchray.core.staging import Fixture, StagedCase, Staging
 from trunchray.core.trial import Trace
-from trunchray.errors import HarnessError
+from trunchray.errors import HarnessError, UsageError
 
 TEMPORARY = Path(tempfile.gettempdir()).resolve()
 DIGITS, HIDDEN = "0badcafe", "5eed0bad"
@@ -458,6 +462,52 @@ async def test_a_fixture_that_escapes_the_workspace_is_an_error_with_a_reason(be
     assert caught.value.type == "error"
     assert "escapes the workspace" in bench.timing()["reason"]
     assert left_in(bench.rooms) == []
+
+
+class Failing(dict[str, bytes]):
+    """Inputs that cannot be had."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    def __getitem__(self, _: str) -> bytes:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EMFILE, "Too many"), UsageError("set TMPDIR")],
+)
+async def test_what_the_machine_fails_at_while_staging_is_run_again(bench: Bench, broken: Exception):
+    """It says nothing of the case, so nothing is recorded, and the next try is the attempt."""
+    bench.staged = bench.staged.model_copy(update={"fixtures": (bench.fixture("in.md", b"x"),)})
+    whole, bench.inputs = bench.inputs, Failing(broken)
+    error = await bench.fails(steps({"say": "x"}))
+    assert (error.type, error.retryable, str(broken) in str(error)) == ("exception", True, True)
+    assert ("timing.json" in bench.files(), left_in(bench.rooms)) == (False, [])
+    bench.inputs = whole
+    assert (await bench.does({"say": "x"})).output == "x"
+
+
+async def test_a_room_tells_the_machine_from_what_is_staged(bench: Bench):
+    """Descriptors that ran out are no fault of a file or a skill; a path through a file is."""
+    skill = bench.inputs[bench.skill().tree]
+    async with clean_room(Host(rooms=bench.rooms), None) as room:
+        room.put("a", b"")
+        with pytest.raises(StagingError, match="'a/b' escapes the workspace or cannot be put there: "):
+            room.put("a/b", b"")
+        with pytest.raises(StagingError, match="'briefs' cannot be staged: "):
+            room.add_skill("a", "briefs", skill)
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                room.put("c", b"")
+            with pytest.raises(OSError, match="Too many open files"):
+                room.add_skill("d", "briefs", skill)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 async def test_what_breaks_down_on_our_side_is_an_exception(bench: Bench):

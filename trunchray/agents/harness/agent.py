@@ -107,7 +107,8 @@ class HarnessTool:
         Raises:
             HarnessError: its status, which is the error's type, is not ok, or it is asked whether the skill was loaded
                 and printed nothing, which has the type silent; what there is of a trace comes with it. One that can be
-                retried means that nothing was recorded, because the place for it failed.
+                retried means that nothing was recorded, because the machine failed (it is full, has no descriptors
+                left, no place for rooms), or the place where the attempt is kept.
         """
         staged = self._staging.cases[case_id]
         path = self._staging.folder(self._spec.name, case_id, attempt)
@@ -169,7 +170,7 @@ class HarnessTool:
             return _Outcome("exception", reader.end(), reason=str(e))
         except StagingError as e:
             return _Outcome("error", reader.end(), reason=str(e))
-        except StoreError:
+        except (StoreError, UsageError, OSError):  # of the machine or the store, and says nothing of the case
             raise
         except Exception as e:
             return _Outcome("exception", reader.end(), reason=f"{type(e).__name__}: {e}")
