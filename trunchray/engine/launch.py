@@ -6,10 +6,12 @@ import os
 import signal
 import threading
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from threading import Event as Flag
+
+from pydantic_core import from_json
 
 from trunchray.adapters.lease import HeldLease, refuse_if_driven
 from trunchray.adapters.models.connect import build_client
@@ -34,7 +36,7 @@ from trunchray.engine.progress import Snapshot, Terms, question
 from trunchray.engine.run import Observer, Pool, Run
 from trunchray.engine.seating import PoolName, Seating
 from trunchray.engine.spending import Balance, Spending, estimate
-from trunchray.engine.stored import open_run
+from trunchray.engine.stored import counting_commits, open_run
 from trunchray.engine.worker import WorkerConfig
 from trunchray.errors import UsageError
 
@@ -203,7 +205,9 @@ def report_again(run_uri: str, warn: Callable[[str], None]) -> Report:
 
 
 def is_finished(spec: RunSpec, release: StoredRelease, out: str) -> bool:
-    """Whether the command would do nothing: its models have no trial to run, and their report is written.
+    """Whether the command would do nothing: its models have no trial to run, and their report counts all of them.
+
+    That no part has changed since then is not looked at; `report` finds out, and then it is not finished.
 
     Raises:
         UsageError: the run cannot be carried out as asked.
@@ -213,7 +217,24 @@ def is_finished(spec: RunSpec, release: StoredRelease, out: str) -> bool:
     if stored is None or last is None or not last.final or last.question != question(stored):
         return False
     plan = make_plan(extend(stored, spec, at=folder.uri), release.cases().index)
-    return not _unfinished(spec.agents, plan, folder)
+    names = {agent.name for agent in spec.agents}
+    return _is_reported(names, folder) and not _unfinished(spec.agents, plan, folder) and _is_there(names, plan, folder)
+
+
+def _is_reported(names: Collection[str], folder: RunFolder) -> bool:
+    """Whether the last report counts all trials of these models; what is lost or damaged it does not count."""
+    try:
+        models = from_json(folder.store.read("report/summary.json"))["models"]
+        not_run = {model["name"]: model["not_run"] for model in models}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return False
+    return all(not_run.get(name) == 0 for name in names)
+
+
+def _is_there(names: Collection[str], plan: Plan, folder: RunFolder) -> bool:
+    """Whether all parts are there that the commits of these models name."""
+    commits, stored = counting_commits(plan, folder, names), set(folder.store.find("parts"))
+    return all(part.path in stored for receipt in commits.values() for part in receipt.parts)
 
 
 def _unfinished(agents: Sequence[AgentSpec], plan: Plan, folder: RunFolder) -> list[AgentSpec]:
