@@ -23,7 +23,7 @@ def adopt_orphans() -> None:
 def reap(mine: set[int]) -> None:
     """Bury adopted children that have ended; those in `mine` are somebody else's to wait for."""
     for pid in descendants(os.getpid()) - mine:
-        if _parent(pid) == os.getpid():
+        if parent(pid) == os.getpid():
             with suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
 
@@ -51,7 +51,8 @@ def kill(pids: list[int]) -> int:
     return killed
 
 
-def _parent(pid: int) -> int | None:
+def parent(pid: int) -> int | None:
+    """The process that it is a child of; None when it has ended."""
     with suppress(OSError):
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     return None

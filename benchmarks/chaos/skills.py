@@ -241,7 +241,9 @@ def kind_of(number: int) -> str:
 
 
 def _harnesses() -> set[int]:
-    return {pid for pid, name in processes.below() if _SUPERVISOR in name}
+    """The first of the two processes that supervise each harness; the other one is its child."""
+    found = {pid for pid, name in processes.below() if _SUPERVISOR in name}
+    return {pid for pid in found if processes.parent(pid) not in found}
 
 
 def _fingerprint(folder: Path) -> str:
