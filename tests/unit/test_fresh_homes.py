@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path, PosixPath
 from typing import Any
 
@@ -47,6 +48,16 @@ def test_what_goes_while_a_home_is_copied_is_passed_over(home: Path, tmp_path: P
     assert prepare_home(tmp_path / "fresh", HARNESS, home) == []
     fresh = tmp_path / "fresh" / ".tool"
     assert sorted(path.name for path in fresh.rglob("*")) == ["auth.json", "deep", "last", "opened"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_passed_over(home: Path, tmp_path: Path):
+    """With a warning where it was named itself."""
+    (home / ".tool" / "deep" / "last").chmod(0)
+    (home / ".login").touch(0)
+    harness = Harness(command=("tool", "{prompt}"), home_files=(".tool", ".login"))
+    said = prepare_home(tmp_path / "fresh", harness, home)
+    assert said == ["home_files: '.login' is no file or folder on this machine that may be read"]
 
 
 def test_what_goes_while_credentials_are_looked_for_is_passed_over(home: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
 
     A file is copied. A folder is copied as well, except on macOS, whose keychains work in their place only: there it is
     a link, and the tool may write to what it leads to. Nobody is warned of what is in macOS alone, nor of what has gone
-    from a folder, or may not be listed there. `most` is in bytes.
+    from a folder, or may not be listed or read there. `most` is in bytes.
 
     Raises:
         OSError: they cannot be read.
@@ -37,7 +38,8 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
         if source.is_dir():
             target.mkdir(parents=True, exist_ok=True)
             continue
-        with suppress(FileNotFoundError):  # the home is in use: what was there a moment ago may have gone
+        # The home is in use: what was there a moment ago may have gone. What may not be read is passed over, too.
+        with suppress(FileNotFoundError, PermissionError):
             left -= source.stat().st_size
             if left < 0:
                 raise TreeError(
@@ -46,7 +48,7 @@ def prepare_home(home: Path, harness: Harness, host_home: Path, *, most: int = M
             copy_file(source, target)
             shutil.copymode(source, target)
     missing = [file for file in harness.home_files if _is_missed(host_home, file)]
-    return [f"home_files: {file!r} is no file or folder on this machine" for file in missing]
+    return [f"home_files: {file!r} is no file or folder on this machine that may be read" for file in missing]
 
 
 def _brought(home: Path, harness: Harness, host_home: Path) -> Iterator[tuple[str, Path, Path]]:
@@ -74,4 +76,5 @@ def is_brought(path: Path) -> bool:
 
 def _is_missed(host_home: Path, file: str) -> bool:
     of_macos = PurePosixPath(file).parts[:1] == (_OF_MACOS,)
-    return not is_brought(host_home / file) and (sys.platform == "darwin" or not of_macos)
+    source = host_home / file
+    return not (is_brought(source) and os.access(source, os.R_OK)) and (sys.platform == "darwin" or not of_macos)

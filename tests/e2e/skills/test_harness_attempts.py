@@ -390,7 +390,8 @@ async def test_home_folders_are_links_on_macos(bench: Bench, monkeypatch: pytest
 async def test_missing_home_files_are_a_warning_only(bench: Bench):
     """The run goes on; its error stream says what was not there."""
     await bench.does({"stderr": "x"}, harness=scripted_harness(home_files=("~/.nothing",)))
-    assert bench.text("stderr.txt") == "trunchray: home_files: '.nothing' is no file or folder on this machine\nx"
+    warning = "trunchray: home_files: '.nothing' is no file or folder on this machine that may be read\n"
+    assert bench.text("stderr.txt") == f"{warning}x"
 
 
 async def test_nothing_of_the_home_is_kept(bench: Bench):
