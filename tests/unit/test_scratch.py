@@ -38,6 +38,25 @@ def test_only_what_nobody_has_locked_is_removed(tmp_path):
             assert {path.name for path in tmp_path.iterdir()} == kept
 
 
+def test_whatever_a_killed_process_has_left_is_removed(tmp_path):
+    """Folders in folders without end too, and what its owner may not change, such as a cache of modules."""
+    room = tmp_path / "killed"
+    room.mkdir()
+    (tmp_path / "killed.lock").touch()
+    deep = os.open(room, os.O_RDONLY)
+    for _ in range(1_500):
+        os.mkdir("x", dir_fd=deep)  # noqa: PTH102 - the whole path would be too long
+        below = os.open("x", os.O_RDONLY, dir_fd=deep)
+        os.close(deep)
+        deep = below
+    os.close(deep)
+    (room / "cache").mkdir()
+    (room / "cache" / "module").touch(0o400)
+    (room / "cache").chmod(0o500)
+    sweep(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_was_put_in_the_place_of_a_folder_is_not_followed(tmp_path):
     """A link there goes, and what it leads to stays."""
     (tmp_path / "precious").mkdir()

@@ -176,7 +176,7 @@ class _Run:
     """A supervisor at work, and what comes from it."""
 
     def __init__(self, command: Command, out: Callable[[bytes], object], err: Callable[[bytes], object]) -> None:
-        stdin, *outputs = [os.pipe() for _ in range(4)]
+        stdin, *outputs = _pipes(4)
         theirs = [stdin[0], *(write for _, write in outputs)]
         self._channel, *ours = [stdin[1], *(read for read, _ in outputs)]
         try:
@@ -284,6 +284,22 @@ def _supervisor(command: Command, stdin: int, stdout: int, stderr: int, answer: 
             env={name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH") if name in os.environ},
             start_new_session=True,
         )
+
+
+def _pipes(count: int) -> list[tuple[int, int]]:
+    """So many pipes, as their ends for reading and for writing; none where there are too few descriptors for all.
+
+    Raises:
+        OSError: there are.
+    """
+    made: list[tuple[int, int]] = []
+    try:
+        while len(made) < count:
+            made.append(os.pipe())
+    except OSError:
+        _close(*(end for pipe in made for end in pipe))
+        raise
+    return made
 
 
 def _close(*files: int) -> None:

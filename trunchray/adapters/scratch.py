@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import os
 import secrets
-import shutil
 import stat
 import tempfile
 import time
@@ -18,6 +17,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+from trunchray.adapters.held_folder import HeldFolder
 from trunchray.errors import UsageError
 
 _LOCK = ".lock"
@@ -116,9 +116,11 @@ def _taken(file: int, lock: Path) -> bool:
 
 def _remove(folder: Path, lock: Path) -> None:
     """What cannot be removed now keeps its lock file, and so is tried again by the next process."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):  # somebody has put it there
-        with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):
+        if folder.is_symlink() or not folder.is_dir():  # somebody has put it there, or it is not there
             folder.unlink()
-    shutil.rmtree(folder, ignore_errors=True)
+        else:
+            with contextlib.closing(HeldFolder(folder)) as held:
+                held.remove()
     if not os.path.lexists(folder):
         lock.unlink(missing_ok=True)
