@@ -13,6 +13,7 @@ from trunchray.adapters.survey import Survey, TreeCaps
 from trunchray.adapters.tree import tree_digest
 from trunchray.core.attempt import AttemptTiming
 from trunchray.core.rubric import Grade, Graded, Grading
+from trunchray.errors import StoreError
 
 
 @pytest.fixture(params=["local", "memory"])
@@ -152,6 +153,20 @@ def test_the_first_grading_of_two_counts_for_both(store: Store):
         assert folder.keep_grading(one) == one
         assert AttemptFolder(store.uri).keep_grading(two) == one
     assert len(store.find()) == 2
+
+
+def test_grades_that_cannot_be_stored_do_not_count(store: Store):
+    """A file that somebody has edited is in their way, and is not replaced."""
+    folder, mine = AttemptFolder(store.uri), graded("seen", grader="c" * 64)
+    folder.keep_grading(graded("seen"))
+    folder.keep_grading(mine)
+    (name,) = set(store.find()) - {"grading.json"}
+    store.write(name, b"{}")
+    folder.keep_error("it slept", "c" * 64)
+    before = store.find()
+    with pytest.raises(StoreError, match=f"{name} is in the way of a grading and is none; move it elsewhere"):
+        folder.keep_grading(mine)
+    assert (store.find(), store.read(name)) == (before, b"{}")
 
 
 def test_grades_or_an_error(store: Store):

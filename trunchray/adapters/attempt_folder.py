@@ -141,6 +141,8 @@ class AttemptFolder:
             if found := self._grading(name, made.grader, made.attempt):
                 counts = found
                 break
+        else:
+            raise StoreError(f"{self.uri}/{name} is in the way of a grading and is none; move it elsewhere")
         for name in (GRADING_ERROR, _error_beside(made.grader)):
             self._store.remove(name)
         return counts
