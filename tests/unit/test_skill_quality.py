@@ -295,6 +295,7 @@ def test_quality_needs_a_rubric(asks: Asks):
 def test_no_such_project(asks: Asks, tmp_path: Path):
     """A folder that is named as the project's is one."""
     assert "--project-root" in refused(asks(project_root=str(tmp_path / "none")))
+    assert "--project-root" in refused(asks(project_root=""))  # of a variable that a shell does not know
 
 
 def test_a_skill_with_a_pipe_in_it_is_refused(asks: Asks, tmp_path: Path):

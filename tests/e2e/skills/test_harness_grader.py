@@ -220,6 +220,15 @@ async def test_a_grader_that_is_not_there(tmp_path: Path) -> None:
     grader(tool(tmp_path, BOTH)).check()
 
 
+def test_a_grader_is_named_by_its_whole_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relative one would be looked for in the folder that it is started in, wherever it is when that is checked."""
+    (tmp_path / "grader.sh").write_text("#!/bin/sh")
+    (tmp_path / "grader.sh").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"'\./grader\.sh' would be looked for in the folder .* give its whole path"):
+        grader(Harness(command=("./grader.sh", "{prompt}"))).check()
+
+
 def test_graders_are_told_apart(tmp_path: Path) -> None:
     """By their command and their time, not by what their login needs."""
     one = grader(tool(tmp_path, BOTH)).evaluator_digest(attempt_case())

@@ -83,6 +83,11 @@ class HarnessBackend:
     def check(self) -> None:
         """As `GraderBackend.check`: there is such a command."""
         command = self._spec.harness.command[0]
+        if os.sep in command and not Path(command).is_absolute():
+            raise UsageError(
+                f"the grader's command {command!r} would be looked for in the folder that it is started in, where only "
+                "the attempt is; give its whole path"
+            )
         if shutil.which(command) is None:
             raise UsageError(f"the grader's command {command!r} is not on this machine; install it, or name its path")
 

@@ -29,7 +29,7 @@ def project_of(skill: Path, given: str | None) -> Project | None:
     if given is None:
         found = find_project(skill)
         return Project(found) if found else None
-    if not (folder := Path(given).absolute()).is_dir():
+    if not given or not (folder := Path(given).absolute()).is_dir():
         raise UsageError(f"--project-root {given!r}: there is no such folder")
     return Project(folder, named=True)
 
