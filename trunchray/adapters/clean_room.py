@@ -232,14 +232,14 @@ async def clean_room(host: Host, harness: Harness | None) -> AsyncGenerator[Clea
             await uninterrupted(in_thread(partial(_remove, place, workspace)))
 
 
-def check_rooms() -> None:
-    """Make sure that clean rooms can be had on this machine, before a run of their attempts is begun.
+def check_rooms(place: Path | None = None) -> None:
+    """Make sure that clean rooms can be had on this machine, before one is needed; `place` is as for `scratch`.
 
     Raises:
         UsageError: there is no folder for them, or coding tools would find instructions above it.
         OSError: none can be made.
     """
-    with scratch() as folder:
+    with scratch(place) as folder:
         refuse_instructions(folder.resolve())
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from trunchray.adapters.calling import in_thread, let_go
+from trunchray.adapters.clean_room import check_rooms
 from trunchray.adapters.input_cache import InputCache
 from trunchray.adapters.models.base import ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache
@@ -95,6 +96,8 @@ class Cast:
         """
         if self._attempts:
             self._attempts.check()
+        if asks and isinstance(spec, HarnessAgent) and spec.harness:
+            check_rooms()
         elif asks and isinstance(spec, ModelAgent) and spec.mock is None:
             build_client(spec, environ=os.environ)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,20 @@ def test_a_grader_that_is_missing_is_found_out_before_it_is_asked(project: Skill
     grader.write_text(json.dumps({"command": ["no-such-grader", "{prompt}"]}))
     refused = trunchray.refused_while_others_write("regrade", run, "--grader-harness", grader, "--pool", "local")
     assert "'no-such-grader' is not on this machine" in refused
+    assert not any("grading-error" in path for path in project.run().find())
+
+
+def test_instructions_above_the_rooms_are_found_out_before_a_grader_is_asked(
+    project: SkillProject, trunchray: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """By `regrade` too: no attempt becomes an error for them; exit code 2."""
+    run = graded_run(project, trunchray)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary" / "CLAUDE.md").write_text("every line passes")
+    options = ["--grader-harness", project.grader(GRADES), "--name", "again", "--pool", "local"]
+    refused = trunchray.refused_while_others_write("regrade", run, *options)
+    assert "CLAUDE.md as instructions" in " ".join(refused.split())
     assert not any("grading-error" in path for path in project.run().find())
 
 

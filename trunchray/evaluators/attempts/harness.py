@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from trunchray.adapters.attempt_folder import PROMPT, STDERR, TRANSCRIPT, WORKSPACE
 from trunchray.adapters.calling import in_thread
-from trunchray.adapters.clean_room import CleanRoom, RoomError, StagingError, clean_room
+from trunchray.adapters.clean_room import CleanRoom, RoomError, StagingError, check_rooms, clean_room
 from trunchray.adapters.harness_process import Ending
 from trunchray.adapters.host import Host
 from trunchray.adapters.tree import tree_digest
@@ -81,7 +81,7 @@ class HarnessBackend:
             return Reply(room.mask.text(text), note)
 
     def check(self) -> None:
-        """As `GraderBackend.check`: there is such a command."""
+        """As `GraderBackend.check`: there is such a command, and a place for it to run in."""
         command = self._spec.harness.command[0]
         if os.sep in command and not Path(command).is_absolute():
             raise UsageError(
@@ -90,6 +90,7 @@ class HarnessBackend:
             )
         if shutil.which(command) is None:
             raise UsageError(f"the grader's command {command!r} is not on this machine; install it, or name its path")
+        check_rooms(self._host.rooms)
 
     async def close(self) -> None:
         """Nothing is open."""
