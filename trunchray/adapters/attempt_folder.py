@@ -135,14 +135,15 @@ class AttemptFolder:
         It becomes `grading.json`. Where that is there already, it is put beside. No grading is ever replaced.
         """
         counts, content = made, as_file(made.to_json())
-        for name in _names(made.grader, made.attempt):
+        names = _names(made.grader, made.attempt)
+        for name in names:
             if self._store.create(name, content):  # or somebody else has created the very same
                 break
             if found := self._grading(name, made.grader, made.attempt):
                 counts = found
                 break
         else:
-            raise StoreError(f"{self.uri}/{name} is in the way of a grading and is none; move it elsewhere")
+            raise StoreError(f"{self.uri}/{names[-1]} is in the way of a grading and is none; move it elsewhere")
         for name in (GRADING_ERROR, _error_beside(made.grader)):
             self._store.remove(name)
         return counts
