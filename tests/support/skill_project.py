@@ -88,14 +88,17 @@ def files(run: Store) -> set[str]:
 
 
 def complete(run: Store) -> dict[str, dict[str, str]]:
-    """By the path of each attempt that is complete, the hash of each of its files, but not of its grades."""
+    """By the path of each attempt that is complete, the hash of each of its files, but not of its grades.
+
+    A process that is killed just then leaves behind what it needed on the way, whose names begin with a point.
+    """
     paths = run.find()
     folders = [path.removesuffix("/timing.json") for path in paths if path.endswith("/timing.json")]
     return {
         folder: {
             path: hashlib.sha256(run.read(path)).hexdigest()
             for path in paths
-            if path.startswith(f"{folder}/") and not path.startswith(f"{folder}/grading")
+            if path.startswith(f"{folder}/") and not path.startswith((f"{folder}/grading", f"{folder}/."))
         }
         for folder in folders
     }

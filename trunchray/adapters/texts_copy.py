@@ -1,4 +1,4 @@
-"""A copy of a large file's texts that is searched in half of the time, made while people look at something else."""
+"""A copy of a large file's texts that is searched faster, made while people look at something else."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -73,10 +74,19 @@ INSERT INTO found
 SELECT $search, files.file, rows.file_row_number
 FROM read_parquet($paths, filename = true, file_row_number = true, hive_partitioning = false) AS rows
 JOIN files ON files.texts = rows.filename
-WHERE regexp_matches(rows.output, $pattern, 'i')
-    OR regexp_matches(coalesce(if($messages, rows.message, NULL), rows.failure.message), $pattern, 'i')
+WHERE {matches}
+"""
+
+_MATCHES = """
+regexp_matches(rows.output, $text, 'i')
+OR regexp_matches(coalesce(if($messages, rows.message, NULL), rows.failure.message), $text, 'i')
 """
 """A pattern that ignores case is found in half of the time that it takes to write all answers in small letters."""
+
+_COPY_MATCHES = """
+contains(rows.output, lower($text)) OR contains(coalesce(if($messages, rows.message, NULL), rows.reason), lower($text))
+"""
+"""Of a copy, which is in small letters."""
 
 _WANTED = """
 WHERE run = coalesce($run, run)
@@ -290,11 +300,11 @@ class TrialIndex:
             number = self._texts.pop(text, None)
             if number is None:
                 number = self._searches = self._searches + 1
-                values = {"search": number, "pattern": re.escape(text)}
-                files = cursor.execute("SELECT run, texts FROM files").fetchall()
-                for told in (False, True):  # apart: a column that is not wanted is not read
-                    if paths := [path for run, path in files if (run in self._told) == told]:
-                        cursor.execute(_FIND_TEXT, values | {"paths": paths, "messages": told})
+                files = cursor.execute("SELECT run, texts, texts <> path FROM files").fetchall()
+                for told, copied in product((False, True), repeat=2):  # apart: an unwanted column is not read
+                    wanted = [path for run, path, is_copy in files if (run in self._told, is_copy) == (told, copied)]
+                    if wanted:
+                        _find(cursor, text, {"search": number, "paths": wanted, "messages": told}, copied=copied)
             self._texts[text] = number
             if len(self._texts) > REMEMBERED:
                 oldest = self._texts.pop(next(iter(self._texts)))
@@ -324,6 +334,12 @@ def _open(folders: Sequence[Path]) -> DuckDBPyConnection:
     database.execute(f"SET allowed_directories = [{allowed}]")
     database.execute("SET enable_external_access = false; SET lock_configuration = true")
     return database
+
+
+def _find(cursor: DuckDBPyConnection, text: str, values: dict[str, Any], *, copied: bool) -> None:
+    """Add to `found` what has the text, in files that are all copies of texts or all of them not."""
+    query = _FIND_TEXT.format(matches=_COPY_MATCHES if copied else _MATCHES)
+    cursor.execute(query, values | {"text": text if copied else re.escape(text)})
 
 
 def _quoted(text: str) -> str:
