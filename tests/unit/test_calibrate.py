@@ -208,7 +208,7 @@ async def hang(_value: Any) -> None:
         ({"run": hang, "timeout": "10ms"}, "run failed: timed out after 0.01 s"),
         ({"run": lambda _: object()}, "judge: the output has no JSON form"),
         ({"judge": ScriptedJudge(Fallback("network", "down"))}, "judge: network: down"),
-        ({"judge": FunctionJudge(hang, timeout=0.01)}, "judge: timeout"),
+        ({"judge": FunctionJudge(hang, timeout=0.01)}, "judge: timeout: no answer in 0.01 s"),
         ({"judge": judge_of(lambda _: {"type": "noul", "noul": 1.5})}, "judge: parse-error"),
     ],
     ids=["raises", "hangs", "no JSON", "fallback", "judge hangs", "no decision"],

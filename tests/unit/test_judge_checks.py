@@ -222,7 +222,7 @@ async def test_a_judge_that_hangs_fails_its_checks_closed() -> None:
     """After the time that a check has."""
     waiting = asyncio.get_running_loop().create_future()
     found = await judged(OwnJudge(lambda *_: waiting), seconds=SOON, a="A?")
-    assert found["a"] == CheckResult.failed("judge: timeout")
+    assert found["a"] == CheckResult.failed(f"judge: timeout: no answer in {SOON:g} s")
 
 
 @pytest.mark.parametrize(

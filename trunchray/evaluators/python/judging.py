@@ -69,7 +69,7 @@ async def decisions_about(
     """
     found = await ended(call(judge.invoke, state, questions), seconds)
     if found.complaint is not None:
-        raise ValueError("timeout" if found.late else found.complaint)
+        raise ValueError(f"timeout: no answer in {seconds:g} s" if found.late else found.complaint)
     if isinstance(found.value, Fallback):
         detail = f": {found.value.detail}" if found.value.detail else ""
         raise ValueError(f"{found.value.reason}{detail}")

@@ -77,7 +77,7 @@ def _lines(path: str) -> list[tuple[int, object]]:
             try:
                 rows.append((number, json.loads(line, object_pairs_hook=distinct)))
             except (ValueError, RecursionError) as e:
-                raise UsageError(f"{path}:{number}: not JSON: {e}") from e
+                raise UsageError(f"{path}:{number}: not JSON: {e}; a file of data has one JSON object a line") from e
     return rows
 
 
