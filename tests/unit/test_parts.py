@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pydantic import JsonValue
 
 from trunchray.adapters import parts
 from trunchray.core.receipt import Mark
@@ -85,6 +86,23 @@ def test_half_a_surrogate_pair_does_not_lose_a_row():
     (row,) = stored(result(trace=trace))
     assert row["output"] == "a\ufffdb"
     assert "\ufffd" in row["steps"]
+
+
+@pytest.mark.parametrize("levels", [99, 100, 126, 127, 5_000])
+def test_a_row_can_be_read_however_deep_its_steps_are_nested(levels: int):
+    """What models and tools say is stored whole, or else down to some level; no other row is lost with it."""
+    said: JsonValue = "deep"
+    for _ in range(levels):
+        said = {"a": [said]}  # two levels
+    row = parts.row(
+        result(trace=Trace(output="7", steps=(Step(kind="tool", name="f", output=said),))),
+        release_digest="r",
+        versions="{}",
+    )
+    (record,) = parts.records(parts.decode(parts.encode([row])))
+    (step,) = record["steps"]
+    assert (step["name"], list(step["output"])) == ("f", ["a"])
+    assert ("(nested too deeply)" in repr(step)) == (levels > 99)
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "flipped", "other schema"])

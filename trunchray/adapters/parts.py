@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeAlias
@@ -16,6 +17,7 @@ from pydantic_core import from_json, to_json
 
 from trunchray.core.budget import nanodollars
 from trunchray.core.flips import Graded
+from trunchray.core.plain import LEVELS
 from trunchray.core.receipt import Mark
 from trunchray.core.report import CountedRow
 from trunchray.core.trial import NOT_GRADED, Asked, Failure, Result, Step, ToolCall, Trace, Usage, in_grading
@@ -463,24 +465,31 @@ def _gradable(table: Rows) -> list[bool]:
 
 
 def _json(value: Any) -> str:
+    """The value as JSON that can be read again."""
     try:
-        return to_json(value, by_alias=True).decode()
+        text = to_json(value, by_alias=True)
+        if text.count(b"[") + text.count(b"{") > LEVELS:
+            from_json(text)
+        return text.decode()
     except (ValueError, UnicodeEncodeError):
         return to_json(_well_formed(value), by_alias=True).decode()
 
 
-def _well_formed(value: Any) -> Any:
-    """The same with U+FFFD in place of lone surrogates, which UTF-8 cannot carry."""
+def _well_formed(value: Any, levels: int = LEVELS) -> Any:
+    """The same with U+FFFD in place of lone surrogates, which UTF-8 cannot carry, down to so many levels."""
+    if isinstance(value, BaseModel):
+        value = value.model_dump(by_alias=True)
+    elif isinstance(value, Step):
+        value = {each.name: getattr(value, each.name) for each in fields(value)}
+    inside = partial(_well_formed, levels=levels - 1)
     match value:
         case str():
             return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        case dict() | list() | tuple() if not levels:
+            return "(nested too deeply)"
         case dict():
-            return {_well_formed(key): _well_formed(item) for key, item in value.items()}
+            return {_well_formed(key): inside(item) for key, item in value.items()}
         case list() | tuple():
-            return [_well_formed(item) for item in value]
-        case BaseModel():
-            return _well_formed(value.model_dump(by_alias=True))
-        case Step():
-            return _well_formed(asdict(value))
+            return [inside(item) for item in value]
         case _:
             return value

@@ -11,21 +11,38 @@ from pydantic_core import to_jsonable_python
 
 from trunchray.core.digest import canonical
 
+LEVELS = 100
+"""Lists and objects that may be within each other; readers of JSON give up at some number of them, each at its own."""
+
 
 def plain(value: object) -> JsonValue:
     """The value as JSON: models and dataclasses as objects, tuples and sets as arrays, dates as text.
 
     Raises:
-        ValueError: it has no such form, or holds a number that JSON cannot carry.
+        ValueError: it has no such form, is nested more than `LEVELS` deep, or holds a number that JSON cannot carry.
     """
     if isinstance(value, Iterator):
         raise ValueError(f"{type(value).__name__} is not a JSON value, and who reads it leaves nothing for others")
     try:
         found: JsonValue = to_jsonable_python(value, inf_nan_mode="constants")
-        json.dumps(found, allow_nan=False)
+        text = json.dumps(found, allow_nan=False)
     except Exception as e:  # whatever a property of somebody else's object raises
         raise ValueError(f"{_culprit(value)} is not a JSON value: {e}") from e
+    if text.count("[") + text.count("{") > LEVELS and _is_deeper(found, LEVELS):
+        raise ValueError(f"{type(value).__name__} is not a JSON value: it is nested more than {LEVELS} levels deep")
     return found
+
+
+def _is_deeper(value: JsonValue, levels: int) -> bool:
+    level = [value]
+    for _ in range(levels):
+        level = [inside for each in level for inside in _inside(each)]
+    return any(isinstance(each, list | dict) for each in level)
+
+
+def _inside(value: JsonValue) -> Iterable[JsonValue]:
+    """What a list or an object holds."""
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def _culprit(value: object, path: str = "", depth: int = 20) -> str:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import threading
 from collections import Counter
 from contextlib import suppress
+from datetime import UTC, date, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -53,6 +57,11 @@ def log(tmp_path: Path) -> Log:
 @pytest.fixture
 def out(tmp_path: Path) -> str:
     return str(tmp_path / "runs")
+
+
+def nested(levels: int) -> Any:
+    """Lists within each other."""
+    return [] if levels == 1 else [nested(levels - 1)]
 
 
 def unmeasured(report: EvaluationReport) -> Any:
@@ -196,6 +205,39 @@ def test_a_task_that_raises_fails_its_checks(out: str):
 
 
 def any_output(r: RunRecord) -> bool:
+    return True
+
+
+RETURNED: dict[str, tuple[Any, Any]] = {
+    "text": ("7", "7"),
+    "number": (7, 7),
+    "nothing": (None, None),
+    "date": (date(2026, 1, 2), "2026-01-02"),
+    "time": (datetime(2026, 1, 2, 3, 4, tzinfo=UTC), "2026-01-02T03:04:00Z"),
+    "path": (Path("a/b"), "a/b"),
+    "path of digits": (Path("2026"), "2026"),
+    "bytes": (b"null", "null"),
+    "uuid": (UUID(int=7), "00000000-0000-0000-0000-000000000007"),
+    "pattern": (re.compile("a+"), "a+"),
+    "enumeration": (Enum("E", {"A": date(2026, 1, 2)}).A, "2026-01-02"),
+    "dates": ([date(2026, 1, 2)], ["2026-01-02"]),
+    "no number": (float("nan"), "nan"),
+    "object": (complex, "<class 'complex'>"),
+    "101 levels": (nested(101), repr(nested(101))),
+    "100 levels": (nested(100), nested(100)),
+}
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_whatever_a_task_returns_is_reported(out: str, name: str):
+    """As JSON has it, text for what is text there, or else as Python prints it."""
+    returned, reported = RETURNED[name]
+    report = evaluate(name="odd", task=lambda _: returned, data=[{"input": 1}], scorers={"any": _true}, out=out)
+    (found,) = report.cases
+    assert (found.output, type(found.output), found.error) == (reported, type(reported), None)
+
+
+def _true(_: RunRecord) -> bool:
     return True
 
 

@@ -19,16 +19,17 @@ LONGEST_FIELD = 100_000
 
 
 def stored_output(value: object) -> tuple[str, OutputForm]:
-    """An output as text, and how that is to be read: a string as it is, anything else as canonical JSON.
+    """An output as text, and how that is to be read: what is a string in JSON as it is, all else as canonical JSON.
 
     What has no JSON form is what Python prints of it, and so is JSON that had to be cut.
     """
-    if isinstance(value, str):
-        return _cut(well_formed(value), LONGEST), "text"
     try:
-        text = well_formed(as_text(plain(value)))
+        found = value if isinstance(value, str) else plain(value)
+        text = well_formed(as_text(found))
     except ValueError:
         return _cut(well_formed(printed(value)), LONGEST), "repr"
+    if isinstance(found, str):
+        return _cut(text, LONGEST), "text"
     return _cut(text, LONGEST), "json" if len(text) <= LONGEST else "repr"
 
 
