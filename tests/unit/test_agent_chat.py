@@ -263,6 +263,17 @@ async def test_a_model_that_never_replied_by_the_wall_failed() -> None:
     assert (caught.value.type, caught.value.retryable) == ("wall_limit", True)
 
 
+async def test_a_provider_that_failed_until_the_wall_failed() -> None:
+    """Its trouble has taken the time, so that the model's last words are not its answer."""
+    asks = ModelReply("let me see", finish_reason="tool-calls", tool_calls=(RequestedCall("1", "nothing", "{}"),))
+    provider = Slow([asks, ProviderError("503", type="server_error", retryable=True)])
+    with pytest.raises(ProviderError, match=r"limits\.wall allows; before that: 503") as caught:
+        await agent(provider, limits=Limits(wall=4.01)).run(CASE, case_id="sum", attempt=1)
+    assert (caught.value.type, caught.value.retryable) == ("server_error", True)
+    assert caught.value.trace
+    assert caught.value.trace.output == "let me see"
+
+
 async def test_waiting_for_a_rate_limit_does_not_count_toward_the_wall() -> None:
     """Only the time that the model and its tools take does; what was waited is told apart."""
 

@@ -26,9 +26,9 @@ class ChatAgent:
     The calls of one reply run concurrently. Reaching a limit is the model's doing and ends in grading: after
     `max_steps` model calls the last reply is the answer; calls over `max_tool_calls` are answered with an error, and
     the model may still answer within its steps; after `wall` seconds the last reply is the answer, and what is under
-    way is cancelled. A model that has not replied even once by then failed as a provider. What the cache knows is not
-    asked; everything else waits for `admission`. `clock` is monotonic, in seconds; `sleep` and `uniform` are how waits
-    between tries pass and are drawn.
+    way is cancelled. A provider failed that has not replied even once by then, or whose tries had failed before the
+    one that is cancelled. What the cache knows is not asked; everything else waits for `admission`. `clock` is
+    monotonic, in seconds; `sleep` and `uniform` are how waits between tries pass and are drawn.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class ChatAgent:
             async with asyncio.timeout(self._left(talk)):
                 outcomes = await self._execute(talk, calls, tools, before)
         except TimeoutError:
-            talk.tools_seconds += self._clock() - started
+            talk.answered(calls, [_cut_short(call) for call in calls], self._clock() - started)
             return self._out_of_time(talk, 0)
         talk.answered(calls, outcomes, self._clock() - started)
         if step == self._spec.limits.max_steps:
@@ -153,3 +153,8 @@ class ChatAgent:
 def _over_limit(call: RequestedCall, limit: int) -> ToolOutcome:
     error = f"The limit of {limit} tool calls is reached; this call was not executed. Answer without further calls."
     return ToolOutcome(call.arguments, {"type": "error-text", "value": error}, error=error, invalid=True)
+
+
+def _cut_short(call: RequestedCall) -> ToolOutcome:
+    error = "The time of the trial, limits.wall, was over before this call had ended."
+    return ToolOutcome(call.arguments, {"type": "error-text", "value": error}, error=error)

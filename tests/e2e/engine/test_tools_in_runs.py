@@ -87,6 +87,27 @@ def test_a_model_uses_the_tools_of_its_case(pool: str, release: StoredRelease, t
     assert "No tools are available" in json.loads(found["good", "no-tools"]["tool_calls"])[0]["error"]
 
 
+def test_a_call_that_the_wall_cuts_short_is_known(tmp_path: Path):
+    """The model did call; that no result came in time is said in its place, and the trial is graded."""
+    folder = tmp_path / "benchmark"
+    shutil.copytree(Path(__file__).parents[2] / "repos" / "good" / "tools", folder)
+    (folder / "evals" / "orders.ts").write_text(EVAL, encoding="utf-8")
+    lasting = "export const orders = { get order_123() { while (true); } };\n"
+    (folder / "lib" / "orders.ts").write_text(lasting, encoding="utf-8")
+    release = compile_to(folder, str(tmp_path / "releases"))
+    agent = scripted("m", ScriptedReply(text="Let me look.", tool_calls=BOTH[:1]), ScriptedReply(text="?"), wall=2)
+    drive(question(release, [agent]), release, tmp_path)
+    (row,) = (row for row in rows(tmp_path / "test") if row["case_id"] == "plan")
+    assert (row["outcome"], row["output"]) == ("failed", "Let me look.")
+    (call,) = json.loads(row["tool_calls"])
+    assert call["toolName"] == "get_order"
+    assert call["error"] == "The time of the trial, limits.wall, was over before this call had ended."
+    assert [(step["kind"], step["name"]) for step in json.loads(row["steps"])][-2:] == [
+        ("tool", "get_order"),
+        ("limit", "wall"),
+    ]
+
+
 def test_what_a_model_was_offered_is_in_its_trace(release: StoredRelease, tmp_path: Path):
     """The request of a step names the tools of the case, and only those."""
     drive(question(release, [scripted("s", ScriptedReply(text="hi"))]), release, tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -94,6 +95,42 @@ def test_what_has_finished_is_stored(program: Program):
     assert (len(program.runs), len(set(program.runs))) == (5, 4)
 
 
+TWO = """
+import os, signal, time
+from trunchray import evaluate
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+def task(number):
+    open(f"begun-{number}", "w").close()
+    while not os.path.exists("gate"):
+        time.sleep(0.05)
+    return number
+
+for number in range(2):
+    evaluate(name=f"call {number}", task=task, data=[{"input": number, "expectedOutput": number}])
+"""
+
+
+def test_a_program_ends_though_the_last_cases_had_ended(tmp_path: Path):
+    """What was under way is told and stored; the next call is not begun."""
+    (tmp_path / "two.py").write_text(TWO, encoding="utf-8")
+    command = [sys.executable, "two.py"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stderr
+        while not (tmp_path / "begun-0").exists():
+            assert running.poll() is None, running.stderr.read()
+            threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
+        running.send_signal(signal.SIGINT)
+        while "stopping" not in running.stderr.readline():
+            assert running.poll() is None
+        (tmp_path / "gate").touch()
+        told, said = running.communicate(timeout=100)
+    assert "call 0 passed: every limit is kept" in told
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    assert not (tmp_path / "begun-1").exists()
+
+
 def test_the_second_time_it_ends_at_once(tmp_path: Path):
     """Whoever presses Ctrl-C twice does not want to wait."""
     code, said = Program(tmp_path, "").interrupted(times=2)
@@ -119,6 +156,38 @@ evaluation = {
     "timeout": "20m",
 }
 """
+
+
+LAST = """
+import os, time
+from pathlib import Path
+
+def task(number):
+    Path("begun").touch()
+    while not os.path.exists("gate"):
+        time.sleep(0.05)
+    return number
+
+evaluation = {"name": "last", "task": task, "data": [{"input": 1, "expectedOutput": EXPECTED}]}
+"""
+
+
+@pytest.mark.parametrize(("expected", "code"), [(1, 0), (2, 1)])
+def test_a_command_that_is_interrupted_as_the_last_cases_end_has_a_result(expected: int, code: int, tmp_path: Path):
+    """All is run and paid for: it is told as ever, and the exit code is that of the gate."""
+    (tmp_path / "last.py").write_text(LAST.replace("EXPECTED", str(expected)), encoding="utf-8")
+    heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    starts = "from trunchray.cli.main import main; main()"
+    command = [sys.executable, "-c", heeds + starts, "eval", "run", "last.py", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        while not (tmp_path / "begun").exists():
+            assert running.poll() is None, running.communicate()
+            threading.Event().wait(0.1)  # it is another process: there is nothing to wait on but its files
+        running.send_signal(signal.SIGINT)
+        (tmp_path / "gate").touch()
+        told, said = running.communicate(timeout=100)
+    assert running.returncode == code, said
+    assert json.loads(told)["scorers"]["matches"]["passes"] == 2 - expected
 
 
 PLUGINS = ("-p", "trunchray.frontends.evaluation.pytest_plugin", "-p", "no:cacheprovider")

@@ -87,7 +87,7 @@ async def complete_with_retries(
     Waits are exponential with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)
     and never shorter than the provider asked for. The time spent waiting for admission counts toward no deadline, and
     `wall` bounds the seconds that tries take together: then a try is cut short, and its error, of type `WALL`, is the
-    last. `clock` is monotonic, in seconds; `uniform(a, b)` draws the jitter.
+    last; but where tries had failed before, they have taken the time, and it is of the type of theirs. `clock` is monotonic, in seconds; `uniform(a, b)` draws the jitter.
 
     Raises:
         ProviderError: the last one, when it is not retryable or nothing is left; it says how many tries were made.
@@ -129,7 +129,10 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Tries:
-    """The tries of one call. `first` is what the first one failed with, until it has been dealt with."""
+    """The tries of one call.
+
+    `first` is what the first one failed with, until it has been dealt with, and `last` what the last one did.
+    """
 
     client: ModelClient
     request: ModelRequest
@@ -139,6 +142,7 @@ class _Tries:
     deadline: float
     wall: float
     first: ProviderError | None = None
+    last: ProviderError | None = None
     made: int = 1
     waited: float = 0
     """Seconds spent waiting for admission."""
@@ -160,7 +164,7 @@ class _Tries:
             self.deadline += waited
             outcome = reply = await self._timed(request)
         except ProviderError as error:
-            outcome = error
+            outcome = self.last = error
             raise
         finally:
             self.admission.leave(outcome)
@@ -181,13 +185,19 @@ class _Tries:
             async with asyncio.timeout(left):
                 return await self.client.complete(request)
         except TimeoutError as e:
-            if self.wall <= left:
-                message, kind = "the trial has taken as long as limits.wall allows", WALL
-            else:
-                message, kind = f"the deadline of {self.pacing.deadline:g} s for one model call has passed", "timeout"
-            raise ProviderError(message, type=kind, retryable=True) from e
+            raise self._cut(at_wall=self.wall <= left) from e
         finally:
             self.wall -= self.clock() - began
+
+    def _cut(self, *, at_wall: bool) -> ProviderError:
+        """What a try fails with that takes longer than it may."""
+        if not at_wall:
+            message = f"the deadline of {self.pacing.deadline:g} s for one model call has passed"
+            return ProviderError(message, type="timeout", retryable=True)
+        message = "the trial has taken as long as limits.wall allows"
+        if self.last is None:
+            return ProviderError(message, type=WALL, retryable=True)
+        return ProviderError(f"{message}; before that: {self.last}", type=self.last.type, retryable=True)
 
 
 def _error(state: RetryCallState) -> ProviderError:

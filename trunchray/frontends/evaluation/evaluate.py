@@ -23,7 +23,7 @@ from trunchray.adapters.raised_at import named_from_here, raised_at
 from trunchray.core.evaluation import EvaluationReport, failure
 from trunchray.core.names import nearest
 from trunchray.engine.seating import PoolName
-from trunchray.errors import Interrupted, UsageError
+from trunchray.errors import Interrupted, TrunchrayError, UsageError
 from trunchray.evaluators.python.scorer import needs_judge
 from trunchray.frontends.evaluation.dataset import Data
 from trunchray.frontends.evaluation.experiment_file import Comparable, write_experiment
@@ -33,6 +33,14 @@ from trunchray.frontends.evaluation.watching import show
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class Ended(Exception):
+    """An evaluation that was cancelled has come to its end all the same; `result` is what it found."""
+
+    def __init__(self, result: object) -> None:
+        super().__init__("it had ended by then")
+        self.result = result
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +117,7 @@ def evaluate(
         UsageError: the evaluation cannot be run as asked; nothing was run.
         StoreError: the store refused or lost something; finished work is kept.
         Interrupted: not all cases could be run; the same call continues.
+        KeyboardInterrupt: Ctrl-C came while the last cases were under way; all is run, told and saved.
     """
     refuse_running_loop("evaluate")
     spec = read_spec(
@@ -134,6 +143,8 @@ def evaluate(
     _tell(report, "" if spec.compare or compare is None else str(compare), quiet=quiet)
     if not report.passed:
         raise failure(report)
+    if caller.loop is None and caller.stop.is_set():
+        raise KeyboardInterrupt  # the last cases were under way, and have ended; what follows is not to be begun
     return report
 
 
@@ -164,10 +175,17 @@ def _warn_of_errors(saved: str, report: EvaluationReport, asked: Collection[str]
         )
 
 
-def interruption(error: KeyboardInterrupt) -> Interrupted:
-    """What an interrupted `aevaluate` says of how far it came."""
+def ended(error: KeyboardInterrupt) -> EvaluationReport:
+    """What an interrupted `aevaluate` has found, if all its cases had been run by then.
+
+    Raises:
+        EvalFailure: they had, and a limit is broken.
+        Interrupted: they had not; it says how far it came.
+    """
     said = error.__context__.__cause__ if error.__context__ else None
-    return said if isinstance(said, Interrupted) else Interrupted("interrupted; the same command continues")
+    if isinstance(said, Ended) and isinstance(said.result, EvaluationReport):
+        return said.result
+    raise said if isinstance(said, TrunchrayError) else Interrupted("interrupted; the same command continues")
 
 
 def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -187,7 +205,7 @@ def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
             caller.stop.set()
             await asyncio.wait({work})
             # Retrieved, too, so that asyncio does not log it: the caller asked for this end.
-            raise e from work.exception()
+            raise e from (work.exception() or Ended(work.result()))
 
     return called
 

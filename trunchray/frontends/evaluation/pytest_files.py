@@ -16,7 +16,7 @@ from trunchray.adapters.loops import own_loop
 from trunchray.core.evaluation import EvaluationReport
 from trunchray.errors import EvalFailure, TrunchrayError
 from trunchray.evaluators.python.scorer import as_scorers
-from trunchray.frontends.evaluation.evaluate import aevaluate, interruption
+from trunchray.frontends.evaluation.evaluate import aevaluate, ended
 from trunchray.frontends.evaluation.loading import found, lacking
 from trunchray.frontends.evaluation.pytest_sharing import shared
 
@@ -114,7 +114,17 @@ class Evaluation:
         except TrunchrayError as e:
             return e
         except KeyboardInterrupt as e:
-            pytest.exit(str(interruption(e)), returncode=pytest.ExitCode.INTERRUPTED)
+            pytest.exit(_interrupted(e), returncode=pytest.ExitCode.INTERRUPTED)
+
+
+def _interrupted(error: KeyboardInterrupt) -> str:
+    try:
+        report = ended(error)
+    except EvalFailure as e:
+        report = e.report
+    except TrunchrayError as e:
+        return str(e)
+    return f"interrupted, after all cases of {report.name!r} had been run; {report.run} has what came of them"
 
 
 class CheckItem(pytest.Item):
