@@ -205,15 +205,25 @@ def test_a_variant_that_is_the_same_skill_is_refused(asks: Asks, tmp_path: Path)
     assert prepare(asks(**variant))
 
 
+@pytest.mark.parametrize(
+    ("text", "said"), [("# Brief", "has no frontmatter"), ("---\nname: brief\n---\n", "has no description")]
+)
+def test_a_skill_that_tools_will_not_find_is_told(asks: Asks, text: str, said: str):
+    """It runs as it is; but a baseline without it would be worth as much."""
+    asking = asks()
+    write(Path(asking.skill_path) / "SKILL.md", text)
+    (note,) = prepare(asking).notes
+    assert said in note
+    assert note.endswith("most coding tools load no such skill, and then it is worth nothing")
+
+
 def test_a_variant_of_another_name_is_told(asks: Asks, tmp_path: Path):
-    """It may be another skill by mistake; a version of the skill is told nowhere, nor what has no name."""
+    """It may be another skill by mistake; a version of the skill is told nowhere."""
     other = tmp_path / "other"
     variant = asks(mode="variant", variant_path=str(other))
     write(other / "SKILL.md", "---\nname: letter\ndescription: Writes letters.\n---\n")
     assert prepare(variant).notes == ["the variant is another skill: it is called 'letter', and not 'brief'"]
     write(other / "SKILL.md", "---\nname: brief\ndescription: Writes letters.\n---\n")
-    assert prepare(variant).notes == []
-    write(other / "SKILL.md", "no frontmatter")
     assert prepare(variant).notes == []
 
 

@@ -48,6 +48,6 @@ def grader_of(model: str | None, harness: str | None) -> GraderSpec | None:
                 f"--grader {model!r}: lists {len(models)} models, and one grades; leave one in a file of its own"
             )
     else:
-        models = (model_from_id(model.removeprefix("litellm:")),)
+        models = (model_from_id(model.removeprefix("litellm:"), option="--grader"),)
     (agent,) = build_agents(models, {}, limits=SomeLimits(), release_limits=Limits(max_output_tokens=GRADES))
     return ModelGrader(model=agent)

@@ -306,7 +306,7 @@ def _judge(output: Output, done: Regraded, job: Regrade | None) -> None:
         output.note("stopped: what is graded is stored, and the same command continues")
         raise typer.Exit(3)
     if count := done.flips.ungraded:
-        output.note(f"{count:,} answers could not be graded: the evaluator or its sandbox failed, as the report says")
+        output.note(f"{count:,} answers could not be graded; the report says why")
         raise typer.Exit(3)
     if job and not job.lacking and (owed := job.owed(done.report)):
         output.note(f"{owed:,} answers are not graded: they, or workers, were lost; the same command continues")

@@ -139,10 +139,10 @@ class ModelConfig(Frozen):
         return self
 
 
-def model_from_id(model: str) -> ModelConfig:
-    """A model named on the command line, with every default.
+def model_from_id(model: str, *, option: str = "--model") -> ModelConfig:
+    """A model named on the command line by this option, with every default.
 
     Raises:
         UsageError: it needs more than a name.
     """
-    return validated(ModelConfig, {"id": model}, lambda _: f"--model {model}")
+    return validated(ModelConfig, {"id": model}, lambda _: f"{option} {model}")

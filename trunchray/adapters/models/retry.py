@@ -87,7 +87,8 @@ async def complete_with_retries(
     Waits are exponential with full jitter (https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)
     and never shorter than the provider asked for. The time spent waiting for admission counts toward no deadline, and
     `wall` bounds the seconds that tries take together: then a try is cut short, and its error, of type `WALL`, is the
-    last; but where tries had failed before, they have taken the time, and it is of the type of theirs. `clock` is monotonic, in seconds; `uniform(a, b)` draws the jitter.
+    last; but where tries had failed before, they have taken the time, and it is of the type of theirs. `clock` is
+    monotonic, in seconds; `uniform(a, b)` draws the jitter.
 
     Raises:
         ProviderError: the last one, when it is not retryable or nothing is left; it says how many tries were made.

@@ -6,7 +6,6 @@ case file, skill, harness, fixtures ─▶ question ─▶ the engine ─▶ att
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -134,17 +133,19 @@ def prepare(options: Options) -> Prepared:
     """
     read = _read(options)
     folders = [*read.folders.values()]
-    return Prepared(
-        _question(options, read), _about(options, read), read.found, read.file, folders, [*_other_name(folders)]
-    )
+    return Prepared(_question(options, read), _about(options, read), read.found, read.file, folders, [*_notes(folders)])
 
 
-def _other_name(folders: Sequence[Path]) -> Iterator[str]:
-    """A variant is most often a version of the skill, and keeps its name. What has no readable name may be one."""
-    with suppress(UsageError):
-        names = [read_skill_md(folder).name for folder in folders]
-        if len(set(names)) > 1:
-            yield f"the variant is another skill: it is called {names[1]!r}, and not {names[0]!r}"
+def _notes(folders: Sequence[Path]) -> Iterator[str]:
+    """What of the skills looks like a mistake. A variant is most often a version of the skill, and keeps its name."""
+    names: list[str] = []
+    for folder in folders:
+        try:
+            names.append(read_skill_md(folder).name)
+        except UsageError as e:
+            yield f"{e}; most coding tools load no such skill, and then it is worth nothing"
+    if len(set(names)) > 1:
+        yield f"the variant is another skill: it is called {names[1]!r}, and not {names[0]!r}"
 
 
 def _read(options: Options) -> _Read:
