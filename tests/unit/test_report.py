@@ -117,6 +117,25 @@ def test_cost_is_unknown_when_a_price_is() -> None:
     assert only(PASS, replace(ERROR, usage=(5, 1, None, None))).cost_usd is None
 
 
+def test_a_cost_is_known_in_part_where_the_price_is_known() -> None:
+    """Answers whose tokens nobody counted are no missing price, and the others add up to a least cost."""
+    silent = replace(FAIL, cost_usd=None, usage=(None, None, None, None), finish_reason="content-filter")
+    told = only(PASS, silent)
+    assert (told.cost_usd, told.uncounted, told.least_usd) == (None, 1, pytest.approx(0.1))
+    priced = Planned("r", "d" * 64, "Title", 1, (PlannedModel("m", "a" * 64, "openai/x", {"e": 4}, priced=True),))
+    free = only(replace(PASS, cost_usd=0.0), silent, plan=priced)
+    assert (free.uncounted, free.least_usd) == (1, 0)
+    unpriced = only(replace(PASS, cost_usd=None), silent)
+    assert (unpriced.unpriced, unpriced.uncounted, unpriced.least_usd) == (2, 0, None)
+    tool = Planned("r", "d" * 64, "Title", 1, (PlannedModel("m", "a" * 64, "tool", {"e": 4}, priced=None),))
+    assert only(replace(PASS, cost_usd=None), plan=tool).unpriced == 0
+    assert only(PASS, FAIL).least_usd is None
+    found = report(PASS, silent)
+    for text in (report_markdown(found), report_page(found).decode()):
+        assert "≥ 0.1000" in text
+        assert "cost without 1 trials whose provider did not say how many tokens they took" in text
+
+
 def test_evals_are_reported_apart_and_together() -> None:
     """Each eval has its own figures in the planned order, and the model has their sum."""
     model = only(PASS, replace(FAIL, eval_id="f"), plan=planned(f=2, e=1))

@@ -105,7 +105,8 @@ def test_a_report_in_a_narrow_terminal(
 ):
     """No row is wider than the terminal; names and pass rates are always there, and no figure is cut."""
     found = report(*names, cost=cost)
-    _, head, *rows = shown(large(found) if many else found, columns, monkeypatch)
+    _, head, *said = shown(large(found) if many else found, columns, monkeypatch)
+    rows = [line for line in said if not line.startswith("cost –: ")]  # a sentence, which the terminal folds
     assert max(map(len, (head, *rows))) <= columns
     assert head.startswith("model / eval  ")
     assert "pass rate (95 %)" in head
@@ -139,12 +140,21 @@ def test_a_model_without_a_price(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_only_some_models_have_a_price(monkeypatch: pytest.MonkeyPatch):
-    """The dash beside a cost is explained, once for all models that have it."""
+    """A dash for a cost is explained, once for all models that have it."""
     priced, others = report("m", evals=1), report("x", "y", evals=1, cost=None)
     found = priced.model_copy(update={"models": (*priced.models, *others.models)})
     said = "cost –: no price is known of x, y; `price` in the run config gives it"
     assert shown(found, 140, monkeypatch)[5:] == [said]
-    assert len(shown(others, 140, monkeypatch)) == 4
+    assert shown(others, 140, monkeypatch)[4:] == [said]
+
+
+def test_a_cost_that_is_known_in_part(monkeypatch: pytest.MonkeyPatch):
+    """Answers without a count of tokens make a cost a least cost, and are counted; the price is not blamed."""
+    found = report("m", evals=1)
+    part = found.models[0].model_copy(update={"cost_usd": None, "least_usd": 0.0079, "uncounted": 6})
+    lines = shown(found.model_copy(update={"models": (part,)}), 140, monkeypatch)
+    assert "≥ 0.0079" in lines[2]
+    assert lines[3:] == ["cost ≥: without trials whose provider did not say how many tokens they took: 6 of m"]
 
 
 @pytest.mark.parametrize(("failed", "told"), [(0, "100%"), (1, "99.9%"), (1000, "0.0%")])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from trunchray.cli.screen import Line, fitted, one_line
-from trunchray.core.wording import coverage
+from trunchray.core.wording import cost, coverage, unknown_costs
 
 if TYPE_CHECKING:
     from trunchray.core.budget import Budget, Spend
@@ -31,7 +31,8 @@ def show_report(console: Console, report: Report) -> None:
     console.print(f"{report.title}  (run {report.run})")
     columns = [(column.name, column.rank) for column in _COLUMNS]
     console.print(fitted(console, "model / eval", columns, _lines(report)))
-    _show_unpriced(console, report.models)
+    for reason in unknown_costs(report.models):
+        console.print(one_line(reason, 600))
     for model in report.models:
         _show_cached(console, model)
         _show_retried(console, model)
@@ -65,15 +66,6 @@ def _lines(report: Report) -> list[Line]:
 
 def _cells(figures: Figures) -> list[str | Text]:
     return [column.cell(figures) for column in _COLUMNS]
-
-
-def _show_unpriced(console: Console, models: Sequence[ModelReport]) -> None:
-    """Why some have a cost and others a dash."""
-    unknown = [model.name for model in models if model.cost_usd is None and _tokens(model) != "–"]
-    if unknown and len(unknown) < len(models):
-        console.print(
-            f"cost –: no price is known of {one_line(', '.join(unknown))}; `price` in the run config gives it"
-        )
 
 
 def _show_cached(console: Console, model: ModelReport) -> None:
@@ -110,10 +102,6 @@ def _tokens(figures: Figures) -> str:
     return f"{tokens:,}" if tokens else "–"
 
 
-def _cost(figures: Figures) -> str:
-    return "–" if figures.cost_usd is None else f"{figures.cost_usd:.4f}"
-
-
 _COLUMNS = (
     _Column("passed", lambda f: f"{f.passed:,}", rank=1),
     _Column("failed", lambda f: f"{f.failed:,}", rank=2),
@@ -123,7 +111,7 @@ _COLUMNS = (
     _Column("pass rate (95 %)", _rate),
     _Column("score", _score, rank=7),
     _Column("tokens", _tokens, rank=8),
-    _Column("cost $", _cost, rank=4),
+    _Column("cost $", cost, rank=4),
     _Column("p50 s", lambda f: f"{f.latency.p50:.2f}" if f.latency else "–", rank=6),
     _Column("p95 s", lambda f: f"{f.latency.p95:.2f}" if f.latency else "–", rank=5),
 )

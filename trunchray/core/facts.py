@@ -22,6 +22,8 @@ def facts(model: ModelReport) -> Iterator[str]:
     if model.finish_reasons:
         yield "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
     yield f"tool calls: {model.tool_calls:,}"
+    if model.uncounted:
+        yield f"cost without {model.uncounted:,} trials whose provider did not say how many tokens they took"
     if model.retried:
         yield f"rows from retries: {model.retried:,}"
     if model.cache_hits:

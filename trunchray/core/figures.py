@@ -12,10 +12,18 @@ from trunchray.core.report import Bounds, ErrorKind, Figures, IntervalMethod, La
 from trunchray.core.stats import Cluster
 
 
-def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: Sequence[str] = ()) -> Figures:
+def figures(
+    groups: Sequence[Group],
+    *,
+    planned: int,
+    attempts: int,
+    clusters: Sequence[str] = (),
+    priced: bool | None = False,
+) -> Figures:
     """The figures of one or more evals of a model; `planned` trials were owed, `attempts` for each case.
 
-    `clusters` names what each eval's cases were made from, where several evals may share it.
+    `clusters` names what each eval's cases were made from, where several evals may share it. `priced` is as in
+    `PlannedModel`.
     """
     whole = groups[0] if len(groups) == 1 else Group.merged(groups)
     evals = [group for group in groups if group.graded]
@@ -24,6 +32,8 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: S
     pass_rate = passed / graded if graded else None
     by_source = _merged(groups, clusters)
     low, high, method = _interval(pass_rate, cases, evals, by_source)
+    # A coding tool may know what it cost although we know no price.
+    known = priced or any(whole.costs)
     input_tokens, output_tokens, cached_tokens, reasoning_tokens = whole.tokens
     return Figures(
         planned=planned,
@@ -53,7 +63,10 @@ def figures(groups: Sequence[Group], *, planned: int, attempts: int, clusters: S
             cached_input_tokens=cached_tokens,
             reasoning_tokens=reasoning_tokens,
         ),
-        cost_usd=None if whole.unpriced or not whole.costs else fsum(whole.costs),
+        cost_usd=None if whole.uncosted or not whole.costs else fsum(whole.costs),
+        unpriced=0 if known or priced is None else whole.uncosted,
+        uncounted=whole.uncosted if known else 0,
+        least_usd=fsum(whole.costs) if known and whole.uncosted else None,
         latency=_latency(whole),
         finish_reasons=dict(sorted(whole.finish_reasons.items())),
         tool_calls=whole.tool_calls,

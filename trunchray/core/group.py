@@ -31,8 +31,8 @@ class Group:
         """The number of each error row's case."""
         self.seconds = array("d")
         self.costs = array("d")
-        self.unpriced = 0
-        """Rows that used the model at an unknown price."""
+        self.uncosted = 0
+        """Rows that used the model and whose cost is unknown."""
         self.tokens: list[int | None] = [None] * 4
         """Input, output, cached, reasoning; None while no row has said."""
         self.finish_reasons: Counter[str] = Counter()
@@ -89,7 +89,7 @@ class Group:
         if row.cost_usd is not None:
             self.costs.append(row.cost_usd)
         elif row.outcome != "error" or row.usage != (None, None, None, None):
-            self.unpriced += 1
+            self.uncosted += 1
 
     def by_case(self) -> dict[int, CaseTotal]:
         """The total of each graded case, by its number, in no particular order."""
@@ -109,7 +109,7 @@ class Group:
         self.error_cases.extend(other.error_cases)
         self.seconds.extend(other.seconds)
         self.costs.extend(other.costs)
-        self.unpriced += other.unpriced
+        self.uncosted += other.uncosted
         self._count_tokens(other.tokens)
         self.finish_reasons.update(other.finish_reasons)
         self.tool_calls += other.tool_calls

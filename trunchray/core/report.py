@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Self
 
+from trunchray.core.agent import AgentSpec, ModelAgent
 from trunchray.core.contrast import ModelPair
 from trunchray.core.disagreement import Disagreements
 from trunchray.core.frozen import Frozen
@@ -55,6 +56,8 @@ class PlannedModel:
     agent_digest: str
     model: str
     trials: Mapping[str, int]
+    priced: bool | None = False
+    """Whether its price is known: then a row without a cost is one whose tokens nobody counted. None: it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +76,13 @@ class Planned:
     def of(cls, plan: Plan) -> Self:
         spec = plan.spec
         trials = {eval_id: cases * spec.attempts for eval_id, cases in Counter(plan.evals.values()).items()}
-        models = tuple(PlannedModel(agent.name, agent.digest, agent.model, trials) for agent in spec.agents)
+        models = tuple(PlannedModel(one.name, one.digest, one.model, trials, _priced(one)) for one in spec.agents)
         return cls(spec.run_id, spec.release_digest, spec.title, spec.attempts, models, plan.sources)
+
+
+def _priced(agent: AgentSpec) -> bool | None:
+    """As in `PlannedModel`."""
+    return agent.price is not None if isinstance(agent, ModelAgent) else None
 
 
 class Tokens(Frozen):
@@ -147,7 +155,13 @@ class Figures(Frozen):
     """pass^k, likewise."""
     usage: Tokens
     cost_usd: float | None
-    """None when a row that used the model has no price, and when no row used it."""
+    """None when the cost of a row that used the model is unknown, and when no row used it."""
+    unpriced: int = 0
+    """Rows that used the model, whose price is unknown and could be given."""
+    uncounted: int = 0
+    """Rows that used the model at a known price and whose tokens its provider did not count."""
+    least_usd: float | None = None
+    """What all other rows cost, where there are such; else None."""
     latency: Latency | None
     """None when there are no rows."""
     finish_reasons: dict[str, int]

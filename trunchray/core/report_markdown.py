@@ -9,7 +9,7 @@ from trunchray.core.facts import facts
 from trunchray.core.legend import legend
 from trunchray.core.markdown import EFFECT_HEADERS, effect_cells, table, text, whole_text
 from trunchray.core.report import Figures, ModelReport, Report
-from trunchray.core.wording import coverage, percent, share_range
+from trunchray.core.wording import cost, coverage, percent, share_range
 
 _HEADERS = (
     *("Pass rate", "95 % interval", "Mean score", "Passed", "Failed", "Error", "Not run", "Coverage"),
@@ -109,7 +109,7 @@ def _cells(figures: Figures) -> tuple[str, ...]:
         f"{figures.not_run:,}",
         coverage(figures),
         f"{_count(usage.input_tokens)} / {_count(usage.output_tokens)}",
-        "–" if figures.cost_usd is None else f"{figures.cost_usd:.4f}",
+        cost(figures),
         f"{latency.p50:.2f} / {latency.p95:.2f}" if latency else "–",
     )
 

@@ -129,11 +129,14 @@ class Tally:
         attempts = self._planned.attempts
         owed = zip(model.trials.items(), groups, strict=True)
         evals = tuple(
-            EvalReport(eval_id=eval_id, **dict(figures([group], planned=trials, attempts=attempts)))
+            EvalReport(
+                eval_id=eval_id, **dict(figures([group], planned=trials, attempts=attempts, priced=model.priced))
+            )
             for (eval_id, trials), group in owed
         )
         sources = [self._planned.sources.get(eval_id, eval_id) for eval_id in model.trials]
-        total = figures(groups, planned=sum(model.trials.values()), attempts=attempts, clusters=sources)
+        planned = sum(model.trials.values())
+        total = figures(groups, planned=planned, attempts=attempts, clusters=sources, priced=model.priced)
         return ModelReport(
             name=model.name,
             agent_digest=model.agent_digest,

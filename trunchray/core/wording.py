@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from shlex import quote
 
 from trunchray.core.agent import HarnessAgent
-from trunchray.core.report import Figures, Report
+from trunchray.core.excerpt import excerpt
+from trunchray.core.report import Figures, ModelReport, Report
 from trunchray.core.run import RunSpec
 
 
@@ -40,6 +42,24 @@ def coverage(figures: Figures | Report) -> str:
     if graded == figures.planned:
         return "100%"
     return percent(min(graded / figures.planned, 0.999))
+
+
+def cost(figures: Figures) -> str:
+    """US dollars, or what they are at least."""
+    if figures.cost_usd is None:
+        return f"≥ {figures.least_usd:,.4f}" if figures.least_usd else "–"
+    return f"{figures.cost_usd:,.4f}"
+
+
+def unknown_costs(models: Sequence[ModelReport]) -> list[str]:
+    """Why costs of models are unknown, or known in part; nothing when none is."""
+    unpriced = excerpt(", ".join(model.name for model in models if model.unpriced), 200)
+    uncounted = excerpt(", ".join(f"{model.uncounted:,} of {model.name}" for model in models if model.uncounted), 200)
+    said = [f"cost –: no price is known of {unpriced}; `price` in the run config gives it"] if unpriced else []
+    if uncounted:
+        sign = "≥" if any(model.least_usd for model in models) else "–"
+        said.append(f"cost {sign}: without trials whose provider did not say how many tokens they took: {uncounted}")
+    return said
 
 
 def way_to_grade(ungraded: int, run_uri: str) -> str:

@@ -73,7 +73,7 @@ def test_words_are_no_markup(here: Path, trunchray: CommandLine):
     assert HOSTILE in trunchray("inspect", stored.uri).out
     out = trunchray("run", path).out
     assert f"{HOSTILE}  (run r)\n" in out
-    assert out.count(HOSTILE) == 2
+    assert out.count(HOSTILE) == 3  # the title, the row, and why its cost is unknown
     assert HOSTILE in trunchray("status", "runs/r").out
     assert HOSTILE in trunchray("report", "runs/r").out
     assert trunchray("run", path, "--json").json["title"] == HOSTILE

@@ -8,7 +8,7 @@ from math import floor, log10
 from pydantic import JsonValue
 
 from trunchray.core.frontier import frontier
-from trunchray.core.wording import share_range
+from trunchray.core.wording import share_range, unknown_costs
 from trunchray.pages.html import Html, joined
 from trunchray.pages.report.section import Section, beside, chart, paragraph
 from trunchray.pages.report.standing import Standing
@@ -24,7 +24,8 @@ _CAPTION = (
 def cost(standings: Sequence[Standing]) -> Section:
     placed = _placed(standings)
     if not placed:
-        return Section("cost", "Cost and quality", paragraph("No model has both a known cost and a verdict."))
+        nothing = paragraph("No model has both a known cost and a verdict.")
+        return Section("cost", "Cost and quality", joined((nothing, *_left_out(standings))))
     rows = [_row(standing, usd, on_front=on_front) for standing, usd, on_front in placed]
     headings = ("Model", "USD per 1,000 trials", "Pass rate", "95 % interval", "Front")
     shown = table("Cost in US dollars per 1,000 trials, and pass rate", headings, rows)
@@ -70,6 +71,7 @@ def _left_out(standings: Sequence[Standing]) -> list[Html]:
     names = [standing.name for standing in standings if standing.cost_per_thousand is None]
     cached = sum(standing.model.cache_hits for standing in standings)
     said = [f"Without a known cost: {', '.join(names)}."] if names else []
+    said += [f"{reason[0].upper()}{reason[1:]}." for reason in unknown_costs([one.model for one in standings])]
     said += [f"{cached:,} model calls were answered from the cache, at no cost."] if cached else []
     return [paragraph(sentence) for sentence in said]
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trunchray.core.facts import facts
 from trunchray.core.letters import letters
 from trunchray.core.report import Figures, ModelReport, Report
-from trunchray.core.wording import coverage, share_range
+from trunchray.core.wording import cost, coverage, share_range
 from trunchray.pages.html import Html, joined, tag
 from trunchray.pages.report.section import Section, paragraph
 from trunchray.pages.report.standing import Standing
@@ -61,7 +61,7 @@ def _row(standing: Standing, groups: dict[str, str]) -> list[Html]:
         number(coverage(model), model.coverage),
         count(model.usage.input_tokens),
         count(model.usage.output_tokens),
-        NONE if model.cost_usd is None else number(f"{model.cost_usd:,.4f}", model.cost_usd),
+        number(cost(model), model.least_usd or None if model.cost_usd is None else model.cost_usd),
         *_seconds(model),
     ]
 
