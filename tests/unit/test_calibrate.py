@@ -300,7 +300,7 @@ CASE = {"input": 1, "labels": {"ready": True}}
         ({"judge": None}, "has no judge"),
         ({"judge": system_one()}, "only sets thresholds"),
         ({"checks": {"ready": "Ready?", "words": mentions(["x"])}}, "'words' is code"),
-        ({"checks": {}}, "scorers is empty"),
+        ({"checks": {}}, "checks: no checks; give at least one question"),
         ({"run": 42}, "int"),
         ({"concurrency": 0}, "concurrency: expected a whole number from 1 to 100,000, got 0"),
         ({"timeout": "soon"}, "timeout"),

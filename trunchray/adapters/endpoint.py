@@ -127,7 +127,9 @@ class _Connection:
         return ProviderError(f"{host_of(self._url)}: {excerpt(self._redaction.message(what), SHOWN)}", type=kind)
 
 
-def _checked(url: str) -> str:
+def _checked(url: object) -> str:
+    if not isinstance(url, str):
+        raise UsageError(f"endpoint: expected an address like 'http://localhost:8000/run', got {url!r:.60}")
     try:
         parts = urlsplit(url)
         URL(url)

@@ -494,6 +494,8 @@ def test_what_cannot_be_sent_to_workers(ray_here: None, out: str):
         ({"about": {"seed": 2**60}}, "about: "),
         ({"out": None}, "out: expected a folder or a URI, got None"),
         ({"pool": "moon"}, "pool"),
+        ({"address": 3}, "address: expected the address of a Ray cluster, got 3"),
+        ({"out": "ftp://localhost:1/runs"}, "cannot open 'ftp://localhost:1/runs'"),
     ],
 )
 def test_what_cannot_be_evaluated_is_refused(tmp_path: Path, wrong: dict[str, Any], message: str):

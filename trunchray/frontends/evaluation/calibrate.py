@@ -120,15 +120,15 @@ def _job(
     timeout: str | float,
 ) -> _Job:
     scorers, limit = _questions(checks), seconds(timeout)
-    asked = checked_judge(judge, list(scorers))
-    if asked is None:
-        raise UsageError("checks: no checks; give at least one question")
+    asked = cast("Judge", checked_judge(judge, list(scorers)))  # questions do not go without one
     agent = PythonTaskAgent(as_task(run), timeout=limit)
     turns = count("concurrency", concurrency, MAX_CONCURRENCY)
     return _Job(name, agent, scorers, read_labelled_cases(cases, scorers), asked, turns, limit)
 
 
 def _questions(checks: Mapping[str, object]) -> dict[str, JudgeScorer]:
+    if not checks:
+        raise UsageError("checks: no checks; give at least one question")
     scorers = as_scorers(checks)
     found = {name: scorer for name, scorer in scorers.items() if isinstance(scorer, JudgeScorer)}
     if others := [name for name in scorers if name not in found]:

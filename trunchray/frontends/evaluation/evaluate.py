@@ -135,7 +135,7 @@ def evaluate(
         judge=judge,
     )
     caller, code = _caller.get() or _Caller(), (*spec.task.authored, *(scorers or {}).values())
-    job = Job(spec, code, pool=pool, address=address, out=_folder(out), quiet=quiet)
+    job = Job(spec, code, pool=pool, address=_address(address), out=_folder(out), quiet=quiet)
     report = job.run(caller.loop, caller.stop)
     if spec.save is not None:
         write_experiment(spec.save, report.experiment)
@@ -146,6 +146,12 @@ def evaluate(
     if caller.loop is None and caller.stop.is_set():
         raise KeyboardInterrupt  # the last cases were under way, and have ended; what follows is not to be begun
     return report
+
+
+def _address(given: object) -> str | None:
+    if given is None or isinstance(given, str):
+        return given
+    raise UsageError(f"address: expected the address of a Ray cluster, got {given!r:.60}")
 
 
 def _folder(out: object) -> str:
