@@ -11,6 +11,7 @@ from trunchray.core.agent import ModelAgent
 from trunchray.core.budget import Budget, Purse, Spend, total
 from trunchray.engine.clocked import ClockedGovernor
 from trunchray.engine.demand import Demand
+from trunchray.engine.governor import Governor
 
 
 def test_costs_are_whole_nanodollars() -> None:
@@ -147,3 +148,19 @@ async def test_a_governor_that_is_started_again_waits_for_what_was_known() -> No
     assert await second.exchange("w", {"a": Demand(trials_waiting=9)}) == {}
     await second.resume(known)
     assert (await second.exchange("w", {"a": Demand(trials_waiting=9)}))["a"].trials == 1
+
+
+def test_a_model_whose_answers_are_often_not_counted_is_left_for_a_reason_with_figures() -> None:
+    """Three answers without a count are too many for a budget once they are more than one in fifty."""
+    agents = [ModelAgent(name="a", model="local/a", base_url="http://127.0.0.1:1/v1")]
+    governor = Governor(agents, Purse(Budget(tokens=10_000), {}, {}, {"a": Spend(0, 10)}))
+
+    def told(answers: int, silent: int) -> str | None:
+        demand = Demand(succeeded=answers, uncounted=silent, trials_begun=answers, trials_ended=answers)
+        return governor.exchange("w", {"a": demand}, 0)["a"].closed
+
+    assert told(10, 2) is None
+    assert told(150, 3) is None
+    assert told(160, 4) == "uncounted"
+    why = "4 of 160 answers did not say how many tokens they took, so no budget can be kept"
+    assert governor.snapshot(0)["a"].why == why

@@ -23,6 +23,7 @@ from trunchray.cli.states import StatusView, status_line
 from trunchray.cli.watching import EVERY, Watch, described
 from trunchray.core.agent import Mock, ModelAgent
 from trunchray.core.budget import Budget
+from trunchray.core.closing import remedy
 from trunchray.core.lease import Lease
 from trunchray.core.receipt import Counts
 from trunchray.core.run import Regrades, RunSpec
@@ -252,6 +253,13 @@ COOLING = Standing(permits=4, in_flight=2, waiting=7, cooling_for=30, rate=2, er
             [
                 "no model is asked any more; what is in flight ends",
                 "a: no further trial is begun (budget); a larger budget continues it",
+            ],
+        ),
+        (
+            status(done(3, standing=Standing(permits=0, closed="uncounted", why="3 of 80 answers did not say"))),
+            [
+                "no model is asked any more; what is in flight ends",
+                f"a: no further trial is begun (3 of 80 answers did not say); {remedy('uncounted')}",
             ],
         ),
     ],

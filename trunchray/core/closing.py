@@ -11,8 +11,7 @@ REMEDIES: Mapping[str, str] = {
     "quota_exhausted": "the same command asks it again",
     "budget": "a larger budget continues it",
     "pilot": "the command without --pilot continues it",
-    "uncounted": "its provider does not say how many tokens answers took, so a budget cannot bound it: run it without "
-    "one, or with --allow-unpriced, which counts such answers as free",
+    "uncounted": "the same command asks it again, counting anew; with --allow-unpriced such answers count as free",
 }
 
 

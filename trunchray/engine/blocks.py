@@ -105,7 +105,8 @@ def _clocks(status: Status) -> list[str]:
 
 def _model(agent: AgentProgress) -> list[str]:
     if agent.closed:
-        return [f"{agent.name}: no further trial is begun ({agent.closed}); {remedy(agent.closed)}"]
+        why = (agent.standing and agent.standing.why) or agent.closed
+        return [f"{agent.name}: no further trial is begun ({why}); {remedy(agent.closed)}"]
     said: list[str] = []
     standing, counts = agent.standing, agent.counts
     if standing and standing.cooling_for >= 1 and standing.waiting:

@@ -42,6 +42,8 @@ class Standing(Frozen):
     """Age of the oldest trial in flight."""
     closed: str | None = None
     """Why no further trial begins."""
+    why: str | None = None
+    """The same with figures, where they tell more than the reason."""
 
 
 @dataclass(slots=True)
@@ -51,14 +53,18 @@ class _Agent:
     scope: Scope
     in_row: int = 0
     closed: str | None = None
+    why: str | None = None
     error: tuple[str, float] | None = None
     before: dict[str, Demand] = field(default_factory=dict[str, Demand])
 
     @property
-    def is_uncounted(self) -> bool:
-        """Too often nobody knows what an answer cost."""
-        uncounted = sum(demand.uncounted for demand in self.before.values())
-        return uncounted >= IN_A_ROW and uncounted > UNCOUNTED * sum(d.succeeded for d in self.before.values())
+    def uncounted(self) -> str | None:
+        """How often nobody knows what an answer cost, if that is too often."""
+        answers = sum(demand.succeeded for demand in self.before.values())
+        silent = sum(demand.uncounted for demand in self.before.values())
+        if silent < IN_A_ROW or silent <= UNCOUNTED * answers:
+            return None
+        return f"{silent:,} of {answers:,} answers did not say how many tokens they took, so no budget can be kept"
 
 
 class Governor:
@@ -129,8 +135,9 @@ class Governor:
         for name, demand in demands.items():
             begun, ended = demand.trials_begun, demand.trials_ended
             self._purse.report(worker, name, spent=demand.spent, begun=begun, ended=ended)
-            if self._purse.bounds(name) and self._agents[name].is_uncounted:
-                self._agents[name].closed = self._agents[name].closed or "uncounted"
+            agent = self._agents[name]
+            if agent.closed is None and self._purse.bounds(name) and (why := agent.uncounted):
+                agent.closed, agent.why = "uncounted", why
         for name, reason in self._purse.exhausted().items():
             if name in self._agents:
                 self._agents[name].closed = self._agents[name].closed or reason
@@ -149,4 +156,5 @@ class Governor:
             error_age=now - agent.error[1] if agent.error else None,
             oldest=max((demand.oldest for demand in demands if demand.oldest is not None), default=None),
             closed=agent.closed,
+            why=agent.why,
         )

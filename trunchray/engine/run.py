@@ -384,7 +384,8 @@ class Run:
                 ledger.handle(Close(name, one.closed))
         for name, reason in ledger.closed.items():
             if name not in self._closed and reason not in FORESEEN:
-                error = (standing[name].error if name in standing and reason in BLOCKING else None) or reason
+                one = standing.get(name)
+                error = (one and (one.why or (one.error if reason in BLOCKING else None))) or reason
                 why = error if error.startswith(reason) else f"{reason} ({error})"
                 self._observer.warn(
                     f"model {name!r} is not asked any more: {why}; its trials stay owed, and {remedy(reason)}"

@@ -135,7 +135,7 @@ def test_no_budget_bounds_what_is_not_counted(release: StoredRelease, tmp_path: 
             report = drive(spec, release, tmp_path, spending=spending, observer=seen)
             assert report.models[0].not_run_reason == "uncounted"
         assert provider.asked.total() < CASES / 2
-        assert all("does not say how many tokens" in warning for warning in seen.warnings)
+        assert all("answers did not say how many tokens they took" in warning for warning in seen.warnings)
         allowed = Spending(Budget(usd=1), allow_unpriced=True)
         assert drive(spec, release, tmp_path, spending=allowed).complete
         assert set(provider.asked.values()) == {1}
