@@ -113,6 +113,19 @@ def test_clusters_that_differ_widen_the_interval():
     assert (found.high or 0) - (found.difference or 0) == pytest.approx(z(0.95) * error)
 
 
+@pytest.mark.parametrize(("evals", "reliable"), [([0] * 80, True), ([0] * 40 + [1] * 40, False)])
+def test_a_difference_to_rely_on_is_one_by_p_and_by_its_interval(evals: list[int], reliable: bool):
+    """Where one eval alone has all of it, p is small, but the interval, over evals, holds 0: that is no certainty."""
+    second = np.array([1.0] * 20 + [0.0] * 60)
+    found = effect(np.zeros(80), second, np.array(evals), single=True).model_copy(update={"p_adjusted": 0.049})
+    assert (found.p or 1) < 0.001
+    assert ((found.low or 0) > 0) is reliable
+    assert (found.unlikely, found.reliable) == (True, reliable)
+    chance = found.model_copy(update={"p_adjusted": 0.051})
+    assert (chance.unlikely, chance.reliable) == (False, False)
+    assert (Effect().unlikely, Effect().reliable) == (False, False)
+
+
 def test_the_bootstrap_agrees_with_the_standard_error():
     """Over many clusters its interval is about 1.96 clustered standard errors to each side, and always the same."""
     chance = np.random.default_rng(3)

@@ -89,15 +89,21 @@ def _show_pair(console: Console, pair: Comparison, names: Mapping[str, str]) -> 
         console.print(f"note: {note}", style="yellow")
 
 
+_NOT_RELIABLE = (
+    "but the interval, which takes cases of one eval or source for alike, holds 0, so this is no difference to rely on"
+)
+
+
 def _verdict(pair: Comparison) -> str:
     """What the difference of pass rates means, in one sentence."""
     effect = pair.pass_rate
     if effect.p_adjusted is None or effect.difference is None or effect.detectable is None:
         return "there is nothing to compare"
-    if effect.reliable:
+    if effect.unlikely:
         first, second = told_apart(pair)
         more = "more" if effect.difference > 0 else "fewer"
-        return f"{second} passes {more} cases than {first}, further than chance would take it"
+        said = f"{second} passes {more} cases than {first}, further than chance would take it"
+        return said if effect.reliable else f"counted case by case, {said}; {_NOT_RELIABLE}"
     return (
         "no difference is shown; with as many cases, one of "
         f"{100 * effect.detectable:.1f} percentage points would be found four times in five"

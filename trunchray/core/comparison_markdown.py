@@ -21,7 +21,9 @@ _LEGEND = """\
 - Each difference is the second minus the first, on the cases that both have a verdict on; a case counts once, with \
 the mean over its attempts. The interval holds the true difference 95 times in 100.
 - p says how often two equal models would differ as far; adjusted, it allows for all pairs on this page (Holm; evals \
-among themselves). Detectable is the smallest difference that as many such cases would show in 4 of 5 repetitions.
+among themselves). It counts cases as independent, and the interval takes those of one eval or source for alike: a \
+difference to rely on has both p below 0.05, adjusted, and an interval that does not hold 0.
+- Detectable is the smallest difference that as many such cases would show in 4 of 5 repetitions.
 - Fixed are cases that every graded attempt of the second passed and not of the first; broke, the other way round."""
 
 

@@ -42,7 +42,7 @@ class Effect(Frozen):
     worse: int = 0
     test: Test | None = None
     p: float | None = None
-    """Two-sided: how often two equal models would differ as far as these do."""
+    """Two-sided: how often two equal models would differ as far as these do, were all cases independent."""
     p_mid: float | None = None
     """McNemar's mid-p, which is less conservative; None with other tests."""
     p_adjusted: float | None = None
@@ -51,9 +51,17 @@ class Effect(Frozen):
     """The smallest difference that as many such cases show in 4 of 5 repetitions."""
 
     @property
-    def reliable(self) -> bool:
-        """Whether it is a difference to rely on: below 0.05 after the adjustment."""
+    def unlikely(self) -> bool:
+        """Whether, with cases that are independent, chance would hardly take it as far: p below 0.05, adjusted."""
         return self.p_adjusted is not None and self.p_adjusted < 0.05
+
+    @property
+    def reliable(self) -> bool:
+        """Whether it is a difference to rely on: unlikely, and with an interval that does not hold 0.
+
+        Both are needed, because p counts cases as independent, and an interval takes those of one cluster for alike.
+        """
+        return self.unlikely and not (self.low or 0.0) <= 0 <= (self.high or 0.0)
 
 
 class CaseList(Frozen):

@@ -18,9 +18,10 @@ _BOUNDS = "Bounds: what the pass rate would have been, had every error been a fa
 _PAIRS = (
     "Between models: the second minus the first on the cases that both have a verdict on, with its 95 % interval. p "
     "says how often two equal models would differ as far; adjusted, it allows for all pairs in the table (Holm), so "
-    "that below 0.05 is a difference to rely on. Fixed are cases that every attempt of the second passed and not of "
-    "the first, broke the other way round. Detectable is the smallest difference that as many such cases would show in "
-    "4 of 5 repetitions."
+    "that below 0.05, with an interval that does not hold 0, is a difference to rely on: p counts cases as "
+    "independent, the interval takes those of one eval or source for alike. Fixed are cases that every attempt of the "
+    "second passed and not of the first, broke the other way round. Detectable is the smallest difference that as many "
+    "such cases would show in 4 of 5 repetitions."
 )
 
 

@@ -34,7 +34,7 @@ def leaderboard(report: Report, standings: Sequence[Standing]) -> Section:
 
 _GROUPS = (
     "Group: models that share a letter are not told apart; between models that share none, the difference is one to "
-    "rely on (p below 0.05, adjusted for all pairs)."
+    "rely on (p below 0.05, adjusted for all pairs, and an interval that does not hold 0)."
 )
 
 
