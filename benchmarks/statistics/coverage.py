@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from trunchray.core.agent import ModelAgent
 from trunchray.core.comparison import Contender
 from trunchray.core.contrast import Effect
 from trunchray.core.false_alarms import against_itself
@@ -20,6 +21,7 @@ from trunchray.core.gate_facts import Candidate, Facts
 from trunchray.core.group import CaseTotal
 from trunchray.core.paired import effect
 from trunchray.core.report import CountedRow, Planned, PlannedModel
+from trunchray.core.run import RunSpec
 from trunchray.core.stats import Cluster
 from trunchray.core.tally import Tally
 
@@ -117,7 +119,11 @@ def made_up(passed: np.ndarray, attempts: int) -> Facts:
             tally.add(
                 CountedRow("m", "e", f"c{case}", attempt + 1, outcome, float(won), nothing, None, 0.0, None, 0, None)
             )
-    return Facts.of(Candidate(Contender("r", "d" * 64, attempts, tally.model(model), tally.sheet(model))), {})
+    agent = ModelAgent(name="m", model="mock/echo")
+    spec = RunSpec(
+        run_id="r", title="T", release="memory://r", release_digest="d" * 64, agents=(agent,), attempts=attempts
+    )
+    return Facts.of(Candidate(Contender(spec, tally.model(model), tally.sheet(model))), {})
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from trunchray.core.agent import ModelAgent
 from trunchray.core.comparison import Contender
 from trunchray.core.false_alarms import against_itself, claimed
 from trunchray.core.gate import Gate
@@ -16,6 +17,7 @@ from trunchray.core.gate_markdown import gate_markdown
 from trunchray.core.judge import judge
 from trunchray.core.junit import junit
 from trunchray.core.report import CountedRow, Planned, PlannedModel
+from trunchray.core.run import RunSpec
 from trunchray.core.tally import Tally
 from trunchray.core.verdicts import Finding, GateReport
 
@@ -38,7 +40,11 @@ def contender(
         for attempt, letter in enumerate(letters, 1):
             if letter != "-":
                 tally.add(row(name, of[case], case, attempt, letter))
-    return Contender(run, "d" * 64, attempts, tally.model(model), tally.sheet(model, of))
+    agent = ModelAgent(name=name, model="mock/echo")
+    spec = RunSpec(
+        run_id=run, title="T", release="memory://r", release_digest="d" * 64, agents=(agent,), attempts=attempts
+    )
+    return Contender(spec, tally.model(model), tally.sheet(model, of))
 
 
 def row(model: str, eval_id: str, case: str, attempt: int, letter: str) -> CountedRow:

@@ -6,13 +6,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from trunchray.core.agent import AgentSpec
 from trunchray.core.columns import Column, Order, Shared
 from trunchray.core.contrast import CaseList, Contrast, few_clusters, with_adjusted
 from trunchray.core.frozen import Frozen
 from trunchray.core.matching import Matching
 from trunchray.core.report import Figures, Latency, ModelReport
+from trunchray.core.run import RunSpec
 from trunchray.core.sheet import Sheet
+from trunchray.core.unequal import unequal
 
+SHOWN_DIFFERENCES = 3
+"""Differences between two agents or graders that a note names."""
 UNLIKE_ERRORS = 0.01
 """A difference of error shares above which the cases left out are no random part."""
 
@@ -108,20 +113,23 @@ class ComparisonReport(Frozen):
 class Contender:
     """One of two models that are to be compared."""
 
-    run: str
-    release_digest: str
-    attempts: int
+    spec: RunSpec
+    """The question of its run."""
     report: ModelReport
     sheet: Sheet
+
+    @property
+    def agent(self) -> AgentSpec:
+        return self.spec.agent(self.report.name)
 
     def side(self) -> Side:
         report = self.report
         return Side(
-            run=self.run,
+            run=self.spec.run_id,
             name=report.name,
             model=report.model,
-            release_digest=self.release_digest,
-            attempts=self.attempts,
+            release_digest=self.spec.release_digest,
+            attempts=self.spec.attempts,
             planned=report.planned,
             coverage=report.coverage,
             error_share=report.error / report.planned,
@@ -174,16 +182,45 @@ def all_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
     )
 
 
-def same_answers(matching: Matching, first_digest: str, second_digest: str) -> str | None:
-    """What to bear in mind when two runs hold the same stored answers, graded by these releases; else None."""
-    if matching.regraded is None:
-        return None
-    if first_digest == second_digest:
+def unlike(first: Contender, second: Contender, matching: Matching) -> Iterable[str]:
+    """What differs in how the two were graded and asked, but for their releases where the answers differ too."""
+    graders = _graders(first.spec, second.spec)
+    if matching.regraded is not None:
+        yield _same_answers(first.spec.release_digest, second.spec.release_digest, graders, matching)
+    elif graders:
+        yield f"graders differ: {_first(graders)}"
+    if first.agent.name == second.agent.name and (asked := unequal(first.agent.asked, second.agent.asked)):
+        yield f"{second.agent.name!r} was asked otherwise: {_first(asked)}"
+
+
+def _graders(first: RunSpec, second: RunSpec) -> list[str]:
+    """What differs between those who graded by rubrics; a release has its own graders."""
+    was, now = (spec.grading.asked if spec.grading else None for spec in (first, second))
+    if (was is None) != (now is None):
+        return [f"only the {'first' if now is None else 'second'} run names one"]
+    return unequal(was, now, "grader")
+
+
+def _same_answers(first_digest: str, second_digest: str, graders: Sequence[str], matching: Matching) -> str:
+    """What to bear in mind when two runs hold the same stored answers, graded by these releases and graders."""
+    told = [] if first_digest == second_digest else [f"{first_digest[:12]} and {second_digest[:12]}"]
+    if not (told or graders):
         return "the answers are the same, and so are the graders: one release graded both"
-    return (
-        f"graders differ ({first_digest[:12]} and {second_digest[:12]}) and the answers are the same: compared are the "
-        f"{len(matching.alike):,} cases that ask the same, {matching.regraded:,} of them graded by a changed check"
+    said = (
+        f"graders differ ({', '.join([*told, *([_first(graders)] if graders else [])])}) and the answers are the same"
     )
+    if not told:
+        return said
+    return (
+        f"{said}: compared are the {len(matching.alike):,} cases that ask the same, {matching.regraded:,} of them "
+        "graded by a changed check"
+    )
+
+
+def _first(differences: Sequence[str]) -> str:
+    """The first few of them."""
+    more = len(differences) - SHOWN_DIFFERENCES
+    return ", ".join([*differences[:SHOWN_DIFFERENCES], *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def _use(report: ModelReport, eval_id: str) -> Use | None:
@@ -212,16 +249,16 @@ def _notes(first: Contender, second: Contender, matching: Matching, overall: Con
         yield "the two have no case in common, so there is nothing to compare"
     elif not cases:
         yield "no case has a verdict from both, so there is nothing to compare"
-    if found := same_answers(matching, first.release_digest, second.release_digest):
-        yield found
-    elif first.release_digest != second.release_digest:
+    one, other = first.spec, second.spec
+    if matching.regraded is None and one.release_digest != other.release_digest:
         yield (
-            f"the releases differ ({first.release_digest[:12]} and {second.release_digest[:12]}): compared are the "
+            f"the releases differ ({one.release_digest[:12]} and {other.release_digest[:12]}): compared are the "
             f"{len(matching.alike):,} cases whose content, that is, prompt, tools, data and checks, is the same"
         )
         yield from regradable(matching)
-    if first.attempts != second.attempts:
-        yield f"attempts differ ({first.attempts} and {second.attempts}): the mean over the attempts at a case counts"
+    yield from unlike(first, second, matching)
+    if one.attempts != other.attempts:
+        yield f"attempts differ ({one.attempts} and {other.attempts}): the mean over the attempts at a case counts"
     if found := few_clusters(overall.pass_rate.clusters):
         yield found
     yield from _unlike_errors(first.side(), second.side())

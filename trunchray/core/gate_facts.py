@@ -55,7 +55,7 @@ class Facts:
         return cls(
             report=report,
             evals={entry.eval_id: entry for entry in report.evals},
-            attempts=contender.attempts,
+            attempts=contender.spec.attempts,
             order=order,
             clusters=order.clusters(sources),
             now=Column.of(sheet, order.cases),

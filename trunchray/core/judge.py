@@ -48,7 +48,7 @@ def judge(
         for finding in _Scope(facts, eval_id, limit, rule).findings()
     )
     return GateReport(
-        run=candidates[0].contender.run,
+        run=candidates[0].contender.spec.run_id,
         compared_with=compared_with,
         verdict=concluded(findings),
         findings=findings,

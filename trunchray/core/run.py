@@ -11,10 +11,10 @@ from pydantic import Field, JsonValue, model_validator
 
 from trunchray.core.agent import AgentSpec
 from trunchray.core.digest import digest
-from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen, Sparse
 from trunchray.core.grader_spec import GraderSpec
 from trunchray.core.names import nearest
+from trunchray.core.unequal import unequal, was_and_is
 from trunchray.errors import UsageError
 
 RunId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,119}$")]
@@ -137,26 +137,22 @@ def _differences(stored: RunSpec, wanted: RunSpec) -> list[str]:
     old_digest, new_digest = stored.release_digest, wanted.release_digest
     out = [] if old_digest == new_digest else [_changed(old_digest, new_digest)]
     out += [
-        f"{name} was {getattr(stored, name)!r} and is now {getattr(wanted, name)!r}"
+        was_and_is(getattr(stored, name), getattr(wanted, name), name)
         for name in ("seed", "shard_size")
         if getattr(stored, name) != getattr(wanted, name)
     ]
     if (stored.regrades is None) != (wanted.regrades is None):
         out.append(f"answers were {_source(stored)} and are now {_source(wanted)}")
     was, now = (spec.grading.asked if spec.grading else None for spec in (stored, wanted))
-    out += _changes(was, now, "grader")
+    out += unequal(was, now, "grader")
     old, new = stored.selection.model_dump(), wanted.selection.model_dump()
-    out += [
-        f"select.{name} was {_shown(old[name])} and is now {_shown(new[name])}"
-        for name in old
-        if old[name] != new[name]
-    ]
+    out += [was_and_is(old[name], new[name], f"select.{name}") for name in old if old[name] != new[name]]
     known = {agent.name: agent for agent in stored.agents}
     for agent in wanted.agents:
         before = known.get(agent.name, agent)
         if before.digest != agent.digest:
-            changes = _changes(before.asked, agent.asked)
-            out.append(f"model {agent.name!r} (give it another name): {', '.join(changes)}")
+            changes = ", ".join(unequal(before.asked, agent.asked))
+            out.append(f"model {agent.name!r} (give it another name): {changes}")
     return out
 
 
@@ -164,26 +160,8 @@ def _changed(old_digest: str, new_digest: str) -> str:
     return f"the benchmark has changed since: its release was {old_digest[:12]} and is now {new_digest[:12]}"
 
 
-def _changes(old: JsonValue, new: JsonValue, place: str = "") -> list[str]:
-    """Each innermost value that two JSON values do not share, with both of them; None stands for a missing one."""
-    if old == new:
-        return []
-    if not (isinstance(old, dict) and isinstance(new, dict)):
-        return [f"{place} was {_shown(old)} and is now {_shown(new)}"]
-    names = dict.fromkeys([*old, *new])
-    return [
-        change
-        for name in names
-        for change in _changes(old.get(name), new.get(name), f"{place}.{name}" if place else name)
-    ]
-
-
 def _source(spec: RunSpec) -> str:
     return f"those of {spec.regrades.run!r}" if spec.regrades else "asked for"
-
-
-def _shown(value: JsonValue) -> str:
-    return excerpt(repr(value), 60)
 
 
 def _refuse_renamed(stored: RunSpec, wanted: RunSpec) -> None:

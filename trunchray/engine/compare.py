@@ -47,8 +47,7 @@ class CountedRun:
         """One of the models whose rows were counted."""
         model = self._planned(name)
         sheet = self.tally.sheet(model, self.plan.evals)
-        spec = self.plan.spec
-        return Contender(spec.run_id, spec.release_digest, spec.attempts, self.tally.model(model), sheet)
+        return Contender(self.plan.spec, self.tally.model(model), sheet)
 
     @cached_property
     def contents(self) -> Mapping[str, str]:

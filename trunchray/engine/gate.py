@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from trunchray.core.comparison import same_answers
+from trunchray.core.comparison import unlike
 from trunchray.core.contrast import CaseList
 from trunchray.core.false_alarms import against_itself, claimed, judges_against
 from trunchray.core.gate import Gate
@@ -42,8 +42,8 @@ def judge_run(run_uri: str, gate: Gate, compare_uri: str | None = None) -> GateR
         for name in names
     ]
     notes = [*dict.fromkeys((*run.notes, *before.notes)), *_not_the_same(matching)]
-    if answers := same_answers(matching, before.plan.spec.release_digest, run.plan.spec.release_digest):
-        notes.append(answers)
+    found = [unlike(each.baseline, each.contender, matching) for each in candidates if each.baseline]
+    notes += dict.fromkeys(note for told in found for note in told)
     return judge(gate, candidates, compared_with=before.name, sources=run.planned.sources, notes=notes)
 
 

@@ -94,6 +94,26 @@ def test_sentences_name_the_two(here: Path, release: StoredRelease, trunchray: C
     assert "in words: run b passes more cases than run a, further" in trunchray("compare", "a", "b").out
 
 
+def test_a_model_that_was_asked_otherwise_is_told(here: Path, release: StoredRelease, trunchray: CommandLine):
+    """Of a model that keeps its name: what differs of it, in a comparison and where a gate counts drops."""
+    make_run(here / "a", release, {"m": BEFORE})
+    make_run(here / "b", release, {"new": BEFORE, "m": AFTER})
+    said = "'m' was asked otherwise: params.seed was 0 and is now 1"
+    assert f"note: {said}" in trunchray("compare", "a", "b").out
+    assert said in trunchray("gate", "b", "--compare", "a", "--allow", "each=8", "--json").json["notes"]
+
+
+def test_what_one_eval_alone_shows_is_nothing_to_rely_on(here: Path, trunchray: CommandLine):
+    """Where p is small, but the interval, which goes by evals, holds 0, the sentence says so, and groups are one."""
+    run = make_run(here / "two", make_release(here / "r", 32), {"x": ["f"] * 32, "y": ["p", "f"] * 16})
+    told = trunchray("compare", run)
+    assert "in words: counted case by case, y passes more cases than x, further than chance" in told.out
+    assert "holds 0, so this is no difference to rely on" in told.out
+    assert trunchray("report", run).code == 0
+    page = (here / "two" / "report" / "report.html").read_text(encoding="utf-8")
+    assert page.count("<td>a</td>") == 2
+
+
 @pytest.mark.usefixtures("runs")
 def test_a_narrow_terminal_keeps_the_pass_rates(monkeypatch: pytest.MonkeyPatch):
     """What people look for first is the last to be left out."""

@@ -141,6 +141,8 @@ def test_another_grader_grades_a_graded_run(project: SkillProject, trunchray: Co
     done = trunchray("regrade", run, "--grader-harness", other, "--pool", "local", "--json")
     assert (done.code, outcomes(done.json)) == (0, [("skill", 0, 2, 0)])
     assert done.json["flips"]["flipped"] == 1
+    told = trunchray("compare", run, done.json["uri"]).out
+    assert "graders differ (grader.harness.command was …" in told
     summary = json.loads(project.run().read("execution-summary.json"))
     assert ([each["grading"]["passed"] for each in summary["results"]], summary["graded_by"]) == ([1, 0], None)
 
