@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from trunchray.core.agent import AgentSpec, HarnessAgent, ModelAgent
-from trunchray.core.comparison import Contender, unlike
+from trunchray.core.comparison import Contender, compare, unlike
 from trunchray.core.grader_spec import GraderSpec, HarnessGrader, ModelGrader
+from trunchray.core.group import CaseTotal
 from trunchray.core.harness import Harness
 from trunchray.core.matching import Matching
 from trunchray.core.report import Planned, PlannedModel
 from trunchray.core.run import RunSpec
+from trunchray.core.sheet import Sheet
 from trunchray.core.tally import Tally
 from trunchray.core.unequal import unequal
 
@@ -96,6 +99,24 @@ def test_the_same_agent_asked_otherwise_is_told() -> None:
         "'m' was asked otherwise: params.temperature was 0 and is now 1"
     ]
     assert not list(unlike(contender(one), contender(other), STORED_APART))
+
+
+@pytest.mark.parametrize(
+    ("matching", "after", "told"),
+    [
+        (SAME_ANSWERS, CaseTotal(3, 2, 2.0), True),
+        (SAME_ANSWERS, CaseTotal(2, 1, 1.0), False),
+        (SAME_ANSWERS, CaseTotal(3, 3, 3.0), False),
+        (STORED_APART, CaseTotal(3, 2, 2.0), False),
+    ],
+)
+def test_a_case_may_break_by_an_answer_that_had_no_verdict(matching: Matching, after: CaseTotal, told: bool) -> None:
+    """Of the same answers it is said where a list holds cases whose verdicts need not be others."""
+    first, second = (
+        replace(contender(skill()), sheet=Sheet({"c": "e"}, {"c": total})) for total in (CaseTotal(2, 2, 2.0), after)
+    )
+    found = compare(first, second, matching, sources={})
+    assert any("more attempts graded in one of the two: 1" in note for note in found.notes) is told
 
 
 def test_long_values_are_cut_to_where_they_differ() -> None:

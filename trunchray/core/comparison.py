@@ -257,11 +257,26 @@ def _notes(first: Contender, second: Contender, matching: Matching, overall: Con
         )
         yield from regradable(matching)
     yield from unlike(first, second, matching)
+    if matching.regraded is not None and (count := _graded_more(first.sheet, second.sheet, matching.alike)):
+        yield (
+            f"cases fixed or broke with more attempts graded in one of the two: {count:,}; there it may be that no "
+            "verdict is another one"
+        )
     if one.attempts != other.attempts:
         yield f"attempts differ ({one.attempts} and {other.attempts}): the mean over the attempts at a case counts"
     if found := few_clusters(overall.pass_rate.clusters):
         yield found
     yield from _unlike_errors(first.side(), second.side())
+
+
+def _graded_more(first: Sheet, second: Sheet, alike: Mapping[str, str]) -> int:
+    """Of how many cases another number of attempts has a verdict in each, while all of them pass in one alone."""
+    both = [(first.totals.get(old), second.totals.get(new)) for new, old in alike.items()]
+    return sum(
+        one.attempts != other.attempts and (one.passed == one.attempts) != (other.passed == other.attempts)
+        for one, other in both
+        if one and other
+    )
 
 
 def regradable(matching: Matching) -> Iterable[str]:
