@@ -84,6 +84,26 @@ def test_a_guess_that_may_be_far_off_does_not_spend_a_small_budget():
     assert purse.allow("w", "a", 50) == 4
 
 
+def test_a_model_that_goes_first_does_not_keep_another_from_beginning():
+    """Where a budget is small beside what a trial could cost, models are tried one after the other, then share it."""
+    real = Spend(0, 10)
+    purse = Purse(
+        Budget(tokens=2000), {}, {}, dict.fromkeys("ab", Spend(0, 300)), most=dict.fromkeys("ab", Spend(0, 2000))
+    )
+    begun, ended = dict.fromkeys("ab", 0), dict.fromkeys("ab", 0)
+    first: list[int] = []
+    for _ in range(100):
+        for name in "ab":
+            purse.report("w", name, spent=real.times(ended[name]), begun=begun[name], ended=ended[name])
+            begun[name] += purse.allow("w", name, 8)
+        first.append(sum(begun.values()))
+        ended = dict(begun)
+    assert first[0] == 1
+    assert min(begun.values()) > 80
+    assert 190 < sum(begun.values()) <= 200
+    assert purse.exhausted() == dict.fromkeys("ab", "budget")
+
+
 def test_grants_that_one_worker_does_not_need_are_free_for_others() -> None:
     """A worker without trials to begin gives back what it was granted."""
     purse = Purse(Budget(tokens=1000), {}, {}, {"a": Spend(0, 10)})

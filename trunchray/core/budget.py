@@ -8,7 +8,8 @@ reserved: each at the mean cost of its agent's trials so far, and several of the
 sum on top. A further trial is granted while spent + reserved stays within every budget that applies to it. So a run
 passes its budget only by as much as the trials in flight, in the end a single one, happen to cost more than that, and
 by nothing when all trials cost the same. Until trials have ended, a first guess stands in for their mean; because it
-may be wrong, few are granted, and when they are several, for each as much as it could cost at most is reserved.
+may be wrong, few are granted, and when they are several, for each as much as it could cost at most is reserved. One
+at a time, of whichever agent, counts as guessed: so no agent whose cost is known keeps the others from ever beginning.
 
 Whoever keeps a purse may be killed, and what was in flight or not yet stored is then known to nobody. So a purse may be
 held to levels that were written down before: nothing is granted that would take an agent beyond its level, and the next
@@ -140,9 +141,14 @@ class _Costs:
         return (self.guess * weight + self.spent) / (weight + self.trials)
 
     @property
+    def guessed(self) -> bool:
+        """Nothing was measured yet."""
+        return not self.measured and not self.trials
+
+    @property
     def reserve(self) -> float:
         """What is set aside for one of several trials."""
-        return self.mean if self.measured or self.trials else max(self.guess, self.most)
+        return max(self.guess, self.most) if self.guessed else self.mean
 
     @property
     def variance(self) -> float:
@@ -438,6 +444,10 @@ def _needs(scope: Mapping[str, _Agent], measure: int, name: str, more: int) -> f
     """What is spent and reserved in a measure, with `more` trials of the agent `name`."""
     paid = sum(books.paid(measure) for books in scope.values())
     flight = [(books.reserved + (more if agent == name else 0), books.costs[measure]) for agent, books in scope.items()]
+    guessed = [(trials, costs) for trials, costs in flight if trials and costs.guessed]
+    if sum(trials for trials, _ in guessed) == 1:
+        flight.remove(guessed[0])
+        paid += guessed[0][1].mean
     if sum(trials for trials, _ in flight) <= 1:
         return paid + sum(trials * costs.mean for trials, costs in flight)
     variance = sum(trials * costs.variance for trials, costs in flight)
