@@ -10,7 +10,8 @@ from trunchray.cli.job import Job
 from trunchray.cli.output import Output
 from trunchray.cli.screen import Line, fitted
 from trunchray.cli.tables import spent_of
-from trunchray.core.estimate import ModelEstimate, Range, together
+from trunchray.core.budget import Budget
+from trunchray.core.estimate import ModelEstimate, Range, one_trial, together
 from trunchray.core.printable import printable
 from trunchray.engine.launch import estimate_cost
 from trunchray.engine.spending import Spending
@@ -136,8 +137,10 @@ def dollars(usd: Range) -> str:
     return f"about ${usd.expected:,.2f} (${usd.low:,.2f} to ${usd.high:,.2f})"
 
 
-def budget_reached(report: Report, snapshot: Snapshot, spending: Spending) -> str:
-    """What to say when a run has stopped because a budget is reached."""
+def budget_reached(
+    report: Report, snapshot: Snapshot, spending: Spending, estimates: Sequence[ModelEstimate] = ()
+) -> str:
+    """What to say when a run has stopped because a budget is reached; `estimates` are of what is owed."""
     stopped = {model.name for model in report.models if model.not_run_reason == "budget"}
     owners = [(f"model {name!r}: ", spending.each[name], name) for name in spending.each if name in stopped]
     reached = [
@@ -148,10 +151,25 @@ def budget_reached(report: Report, snapshot: Snapshot, spending: Spending) -> st
     done, planned = snapshot.rows, snapshot.planned
     stored = snapshot.rows - (report.planned - report.not_run)
     waiting = f" ({stored:,} of them count when the run goes on)" if stored > 0 else ""
+    unbegun = [_why_not_begun(one, spending) for one in estimates if one.name in stopped and one.basis == "sizes"]
     headline = "budget reached" if done else "the budget does not carry one trial (--estimate says what they may cost)"
     return (
         f"{headline}: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "
-        "are owed; the same command with a larger budget continues, and pays for nothing twice"
+        f"are owed; the same command with a larger budget continues, and pays for nothing twice{''.join(unbegun)}"
+    )
+
+
+def _why_not_begun(one: ModelEstimate, spending: Spending) -> str:
+    """What kept a model from its first trial."""
+    bounds = (spending.whole, spending.each.get(one.name, Budget()))
+    in_dollars = one.usd and any(budget.usd for budget in bounds)
+    expected, most = (
+        f"${spend.usd:,.4f}" if in_dollars else f"{spend.tokens:,} tokens"
+        for spend in (one_trial(one), one_trial(one, "high"))
+    )
+    return (
+        f"; no trial of {one.name!r} was begun: one was expected to cost {expected}, and may cost {most}; a smaller "
+        "limits.max_output_tokens, which makes a new run, lets more of them fit"
     )
 
 

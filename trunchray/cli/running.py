@@ -203,7 +203,11 @@ def _why_owed(driven: _Driven, job: Job, owed: int, planned: int) -> str:
     reasons = {model.not_run_reason for model in driven.report.models}
     if "budget" in reasons and driven.last and not driven.stopped:
         from trunchray.cli.cost import budget_reached
+        from trunchray.engine.launch import estimate_cost
 
-        return budget_reached(driven.report, driven.last, job.spending)
+        # To estimate is to read the run again, which is worth it only where it explains something.
+        unbegun = any(one.not_run == one.planned for one in driven.report.models if one.not_run_reason == "budget")
+        estimates = estimate_cost(job.spec, job.release, job.run_uri, inputs=job.inputs) if unbegun else ()
+        return budget_reached(driven.report, driven.last, job.spending, estimates)
     why = "stopped" if driven.stopped else "incomplete"
     return f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues"
