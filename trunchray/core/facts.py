@@ -23,7 +23,7 @@ def facts(model: ModelReport) -> Iterator[str]:
         yield "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
     yield f"tool calls: {model.tool_calls:,}"
     if model.uncounted:
-        yield f"cost without {model.uncounted:,} trials whose provider did not say how many tokens they took"
+        yield f"trials of unknown cost, whose provider did not count tokens: {model.uncounted:,}"
     if model.retried:
         yield f"rows from retries: {model.retried:,}"
     if model.cache_hits:
