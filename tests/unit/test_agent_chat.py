@@ -274,6 +274,27 @@ async def test_a_provider_that_failed_until_the_wall_failed() -> None:
     assert caught.value.trace.output == "let me see"
 
 
+async def test_a_try_that_the_wall_cuts_short_is_no_refusal() -> None:
+    """Whoever paces requests is told of the refusals that there were, and of no others."""
+    heard: list[str] = []
+
+    class Listening:
+        async def enter(self) -> float:
+            return 0
+
+        def leave(self, outcome: object) -> None:
+            heard.append(outcome.type if isinstance(outcome, ProviderError) else type(outcome).__name__)
+
+    provider = Slow([ProviderError("429", type="rate_limited", retryable=True)])
+    model = ModelAgent(name="m", model="mock/echo", limits=Limits(wall=2.01))
+    asking = ChatAgent(
+        model, provider, Toolbox(), admission=Listening(), clock=lambda: provider.now, sleep=provider.sleep
+    )
+    with pytest.raises(ProviderError) as caught:
+        await asking.run(CASE, case_id="sum", attempt=1)
+    assert (heard, caught.value.type) == (["rate_limited", "wall_limit"], "rate_limited")
+
+
 async def test_waiting_for_a_rate_limit_does_not_count_toward_the_wall() -> None:
     """Only the time that the model and its tools take does; what was waited is told apart."""
 

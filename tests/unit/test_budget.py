@@ -104,6 +104,15 @@ def test_a_model_that_goes_first_does_not_keep_another_from_beginning():
     assert purse.exhausted() == dict.fromkeys("ab", "budget")
 
 
+def test_a_model_that_costs_nothing_does_not_count_as_one_that_is_tried():
+    """It has no cost to be guessed, however many of its trials are under way."""
+    guesses = {"free": Spend(0, 0), "b": Spend(0, 300)}
+    purse = Purse(Budget(tokens=2000), {}, {}, guesses, most={"free": Spend(0, 0), "b": Spend(0, 2000)})
+    assert purse.allow("w", "free", 8) == 8
+    purse.report("w", "free", spent=Spend(0, 0), begun=8, ended=0)
+    assert purse.allow("w", "b", 8) == 1
+
+
 def test_grants_that_one_worker_does_not_need_are_free_for_others() -> None:
     """A worker without trials to begin gives back what it was granted."""
     purse = Purse(Budget(tokens=1000), {}, {}, {"a": Spend(0, 10)})

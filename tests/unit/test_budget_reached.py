@@ -45,3 +45,11 @@ def test_a_model_that_was_never_begun_is_explained(budget: Budget, spent: str, c
         f"may cost {costs[1]}; a smaller limits.max_output_tokens, which makes a new run, lets more of them fit"
     )
     assert "no trial of" not in budget_reached(REPORT, SNAPSHOT, Spending(budget), [estimate("a", rows=2)])
+
+
+def test_a_model_of_which_one_trial_has_been_run_was_begun():
+    """Its cost is a guess as yet; but that none was begun is not true."""
+    agents = (SNAPSHOT.agents[0], AgentProgress(name="b", planned=3, counts=Counts(passed=1)))
+    snapshot = SNAPSHOT.model_copy(update={"agents": agents})
+    said = budget_reached(REPORT, snapshot, Spending(Budget(usd=0.009)), [estimate("a", rows=2), estimate("b")])
+    assert "no trial of" not in said

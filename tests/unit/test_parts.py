@@ -88,6 +88,12 @@ def test_half_a_surrogate_pair_does_not_lose_a_row():
     assert "\ufffd" in row["steps"]
 
 
+@pytest.mark.parametrize(("text", "same"), [("ΣΑΣ", "σας"), ("Straſse", "STRASSE"), ("µm", "ΜM"), ("Ärger", "äRGER")])
+def test_texts_are_folded_alike(text: str, same: str):
+    """Whatever letters share a capital one are the same for who searches."""
+    assert parts.folded(text) == parts.folded(same)
+
+
 @pytest.mark.parametrize("levels", [99, 100, 126, 127, 5_000])
 def test_a_row_can_be_read_however_deep_its_steps_are_nested(levels: int):
     """What models and tools say is stored whole, or else down to some level; no other row is lost with it."""

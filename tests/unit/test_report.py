@@ -133,7 +133,7 @@ def test_a_cost_is_known_in_part_where_the_price_is_known() -> None:
     found = report(PASS, silent)
     for text in (report_markdown(found), report_page(found).decode()):
         assert "≥ 0.1000" in text
-        assert "trials of unknown cost, whose provider did not count tokens: 1" in text
+        assert "trials of unknown cost, as their tokens or their price were not known: 1" in text
 
 
 def test_evals_are_reported_apart_and_together() -> None:

@@ -154,7 +154,9 @@ def test_a_cost_that_is_known_in_part(monkeypatch: pytest.MonkeyPatch):
     part = found.models[0].model_copy(update={"cost_usd": None, "least_usd": 0.0079, "uncounted": 6})
     lines = shown(found.model_copy(update={"models": (part,)}), 140, monkeypatch)
     assert "≥ 0.0079" in lines[2]
-    assert lines[3:] == ["cost ≥: without trials whose provider did not say how many tokens they took: 6 of m"]
+    assert lines[3:] == [
+        "cost ≥: without trials whose tokens their provider did not count, or whose price was not known then: 6 of m"
+    ]
 
 
 @pytest.mark.parametrize(("failed", "told"), [(0, "100%"), (1, "99.9%"), (1000, "0.0%")])

@@ -53,8 +53,8 @@ def contender(agent: AgentSpec, grading: GraderSpec | None = None, release: str 
             LAX,
             ["graders differ: grader.harness.command was {} and is now {}".format(*COMMANDS)],
         ),
-        (None, LAX, ["graders differ: only the second run names one"]),
-        (LAX, None, ["graders differ: only the first run names one"]),
+        (None, LAX, ["graders differ: only the second run names a grader of its own"]),
+        (LAX, None, ["graders differ: only the first run names a grader of its own"]),
     ],
 )
 def test_another_grader_is_told(before: GraderSpec | None, after: GraderSpec | None, said: Sequence[str]) -> None:

@@ -310,7 +310,7 @@ def record(path: Path, place: int) -> dict[str, Any]:
 
 
 def copy_texts(source: Path, target: Path, wanted: Callable[[], bool]) -> bool:
-    """Copy what people search for words, in small letters, and so packed that it is quickly unpacked.
+    """Copy what people search for words, as `folded` has it, and so packed that it is quickly unpacked.
 
     The rows are in the same order; of each there are the texts `output`, `message` and `reason`, why it has no verdict.
     False when it is not `wanted` any more; what was written by then is of no use.
@@ -319,8 +319,6 @@ def copy_texts(source: Path, target: Path, wanted: Callable[[], bool]) -> bool:
         StoreError: `source` cannot be read.
         OSError: `target` cannot be written.
     """
-    import pyarrow.compute as pc  # noqa: PLC0415 - takes a tenth of a second; workers never ask
-
     schema = pa.schema([(name, pa.string()) for name in _SEARCHED])
     try:
         file = pq.ParquetFile(source)
@@ -329,11 +327,23 @@ def copy_texts(source: Path, target: Path, wanted: Callable[[], bool]) -> bool:
                 if not wanted():
                     return False
                 rows = file.read_row_group(group, columns=list(_SEARCHED.values()), use_threads=False).flatten()
-                lower = [pc.call_function("utf8_lower", [rows.column(name)]) for name in _SEARCHED.values()]
-                copy.write_table(pa.table(lower, schema=schema))
+                texts = [_folded(rows.column(name)) for name in _SEARCHED.values()]
+                copy.write_table(pa.table(texts, schema=schema))
     except (pa.ArrowException, ValueError) as e:
         raise StoreError(f"{source.name}: not readable: {e}") from e
     return True
+
+
+def folded(text: str) -> str:
+    """The text without the difference of capital and small letters, for comparing it with copied texts."""
+    return _folded(pa.scalar(text)).as_py()
+
+
+def _folded(texts: Any) -> Any:
+    """In capital letters first, as some small ones share one: σ and ς, s and ſ."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - takes a tenth of a second; workers never ask
+
+    return pc.call_function("utf8_lower", [pc.call_function("utf8_upper", [texts])])
 
 
 def span(table: Rows) -> tuple[datetime, datetime] | None:

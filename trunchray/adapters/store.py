@@ -106,8 +106,10 @@ class Store:
             extra = _EXTRAS.get(uri.partition("://")[0], "")
             remedy = f"pip install 'trunchray[{extra}]'" if extra else "give a path or a URI such as s3://bucket/folder"
             raise UsageError(f"cannot open {uri!r}: {e}; {remedy}") from e
-        except (ValueError, OSError) as e:
+        except ValueError as e:
             raise UsageError(f"cannot open {uri!r}: {e}; give a path or a URI such as s3://bucket/folder") from e
+        except OSError as e:
+            raise UsageError(f"cannot open {uri!r}: {e}; can it be reached from here?") from e
         self._local = isinstance(self._fs.protocol, tuple) and "file" in self._fs.protocol
         self._s3 = isinstance(self._fs.protocol, tuple) and "s3" in self._fs.protocol
         self._bucket = (self._root if self._s3 else self._root.lstrip("/")).partition("/")[0]

@@ -10,6 +10,7 @@ from math import inf
 
 from trunchray.adapters.models.base import ModelClient, ModelRequest, RequestedCall, ToolDefinition
 from trunchray.adapters.models.cache import ReplyCache, request_key
+from trunchray.adapters.models.json_text import parse_arguments
 from trunchray.adapters.models.retry import WALL, Admission, Completed, Open, complete_with_retries
 from trunchray.adapters.sandbox.tools import ToolOutcome
 from trunchray.agents.conversation import Conversation, opening
@@ -96,13 +97,10 @@ class ChatAgent:
         if not calls:
             return False
         started = self._clock()
-        try:
-            async with asyncio.timeout(self._left(talk)):
-                outcomes = await self._execute(talk, calls, tools, before)
-        except TimeoutError:
-            talk.answered(calls, [_cut_short(call) for call in calls], self._clock() - started)
-            return self._out_of_time(talk, 0)
+        outcomes, in_time = await self._execute(talk, calls, tools, before)
         talk.answered(calls, outcomes, self._clock() - started)
+        if not in_time:
+            return self._out_of_time(talk, 0)
         if step == self._spec.limits.max_steps:
             talk.limited("max_steps", step)
             return False
@@ -140,14 +138,23 @@ class ChatAgent:
 
     async def _execute(
         self, talk: Conversation, calls: Sequence[RequestedCall], tools: TrialTools, before: Sequence[dict[str, object]]
-    ) -> list[ToolOutcome]:
-        """What came of each call, in order; those over the limit are not executed."""
+    ) -> tuple[list[ToolOutcome], bool]:
+        """What came of each call, in order, and whether all ended in time; those over the limit are not executed."""
         limit = self._spec.limits.max_tool_calls
         allowed = max(0, limit - len(talk.calls))
         if len(calls) > allowed:
             talk.limited("max_tool_calls", limit)
-        outcomes = await asyncio.gather(*(tools.call(call, before) for call in calls[:allowed]))
-        return [*outcomes, *(_over_limit(call, limit) for call in calls[allowed:])]
+        running = [asyncio.ensure_future(tools.call(call, before)) for call in calls[:allowed]]
+        in_time = True
+        try:
+            async with asyncio.timeout(self._left(talk)):
+                await asyncio.gather(*running)
+        except TimeoutError:
+            in_time = False
+        ended = [
+            _cut_short(call) if task.cancelled() else task.result() for call, task in zip(calls, running, strict=False)
+        ]
+        return [*ended, *(_over_limit(call, limit) for call in calls[allowed:])], in_time
 
 
 def _over_limit(call: RequestedCall, limit: int) -> ToolOutcome:
@@ -157,4 +164,4 @@ def _over_limit(call: RequestedCall, limit: int) -> ToolOutcome:
 
 def _cut_short(call: RequestedCall) -> ToolOutcome:
     error = "The time of the trial, limits.wall, was over before this call had ended."
-    return ToolOutcome(call.arguments, {"type": "error-text", "value": error}, error=error)
+    return ToolOutcome(parse_arguments(call.arguments), {"type": "error-text", "value": error}, error=error)

@@ -151,12 +151,18 @@ def budget_reached(
     done, planned = snapshot.rows, snapshot.planned
     stored = snapshot.rows - (report.planned - report.not_run)
     waiting = f" ({stored:,} of them count when the run goes on)" if stored > 0 else ""
-    unbegun = [_why_not_begun(one, spending) for one in estimates if one.name in stopped and one.basis == "sizes"]
+    unbegun = [_why_not_begun(one, spending) for one in estimates if one.name in not_begun(report, snapshot)]
     headline = "budget reached" if done else "the budget does not carry one trial (--estimate says what they may cost)"
     return (
         f"{headline}: {'; '.join(reached)}; {done:,} of {planned:,} trials are done{waiting}, {planned - done:,} "
         f"are owed; the same command with a larger budget continues, and pays for nothing twice{''.join(unbegun)}"
     )
+
+
+def not_begun(report: Report, snapshot: Snapshot) -> set[str]:
+    """The models of which a budget has let no trial begin."""
+    stopped = {model.name for model in report.models if model.not_run_reason == "budget"}
+    return {agent.name for agent in snapshot.agents if agent.name in stopped and not agent.counts.rows}
 
 
 def _why_not_begun(one: ModelEstimate, spending: Spending) -> str:

@@ -66,7 +66,7 @@ def run(
 def _evaluated(file: str, **options: Any) -> EvaluationReport:
     """Load and run on one event loop: what a file's async function makes may belong to it."""
     from trunchray.adapters.loops import own_loop
-    from trunchray.frontends.evaluation.evaluate import aevaluate, ended
+    from trunchray.frontends.evaluation.evaluate import aevaluate, found_by_then
     from trunchray.frontends.evaluation.loading import load
 
     try:
@@ -77,7 +77,7 @@ def _evaluated(file: str, **options: Any) -> EvaluationReport:
     except SystemExit as e:
         raise UsageError(f"{file!r} ended the process (SystemExit: {e.code!r}) before there was a result") from e
     except KeyboardInterrupt as e:
-        return ended(e)
+        return found_by_then(e)
 
 
 def _refusal(error: TrunchrayError) -> JsonValue:

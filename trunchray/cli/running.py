@@ -30,10 +30,13 @@ from trunchray.cli.options import (
     located,
 )
 from trunchray.cli.output import Output
-from trunchray.errors import Interrupted
+from trunchray.errors import Interrupted, ReleaseError, StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from trunchray.cli.job import Job
+    from trunchray.core.estimate import ModelEstimate
     from trunchray.core.report import Report
     from trunchray.engine.progress import Snapshot
 
@@ -203,11 +206,19 @@ def _why_owed(driven: _Driven, job: Job, owed: int, planned: int) -> str:
     reasons = {model.not_run_reason for model in driven.report.models}
     if "budget" in reasons and driven.last and not driven.stopped:
         from trunchray.cli.cost import budget_reached
-        from trunchray.engine.launch import estimate_cost
 
-        # To estimate is to read the run again, which is worth it only where it explains something.
-        unbegun = any(one.not_run == one.planned for one in driven.report.models if one.not_run_reason == "budget")
-        estimates = estimate_cost(job.spec, job.release, job.run_uri, inputs=job.inputs) if unbegun else ()
-        return budget_reached(driven.report, driven.last, job.spending, estimates)
+        return budget_reached(driven.report, driven.last, job.spending, _estimates(driven.report, driven.last, job))
     why = "stopped" if driven.stopped else "incomplete"
     return f"{why}: {owed:,} of {planned:,} trials are owed; the same command continues"
+
+
+def _estimates(report: Report, last: Snapshot, job: Job) -> Sequence[ModelEstimate]:
+    """What models may cost, if that explains why some were not begun; to know it is to read the run again."""
+    from trunchray.cli.cost import not_begun
+    from trunchray.engine.launch import estimate_cost
+
+    if not not_begun(report, last):
+        return ()
+    with suppress(ReleaseError, StoreError):  # the run itself was in order
+        return estimate_cost(job.spec, job.release, job.run_uri, inputs=job.inputs)
+    return ()

@@ -444,7 +444,7 @@ def _needs(scope: Mapping[str, _Agent], measure: int, name: str, more: int) -> f
     """What is spent and reserved in a measure, with `more` trials of the agent `name`."""
     paid = sum(books.paid(measure) for books in scope.values())
     flight = [(books.reserved + (more if agent == name else 0), books.costs[measure]) for agent, books in scope.items()]
-    guessed = [(trials, costs) for trials, costs in flight if trials and costs.guessed]
+    guessed = [(trials, costs) for trials, costs in flight if trials and costs.guessed and costs.mean]
     if sum(trials for trials, _ in guessed) == 1:
         flight.remove(guessed[0])
         paid += guessed[0][1].mean

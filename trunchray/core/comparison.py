@@ -183,7 +183,7 @@ def all_adjusted(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
 
 
 def unlike(first: Contender, second: Contender, matching: Matching) -> Iterable[str]:
-    """What differs in how the two were graded and asked, but for their releases where the answers differ too."""
+    """What differs in who graded the two, and in how they were asked; in releases only if the answers are the same."""
     graders = _graders(first.spec, second.spec)
     if matching.regraded is not None:
         yield _same_answers(first.spec.release_digest, second.spec.release_digest, graders, matching)
@@ -197,7 +197,7 @@ def _graders(first: RunSpec, second: RunSpec) -> list[str]:
     """What differs between those who graded by rubrics; a release has its own graders."""
     was, now = (spec.grading.asked if spec.grading else None for spec in (first, second))
     if (was is None) != (now is None):
-        return [f"only the {'first' if now is None else 'second'} run names one"]
+        return [f"only the {'first' if now is None else 'second'} run names a grader of its own"]
     return unequal(was, now, "grader")
 
 

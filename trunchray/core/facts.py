@@ -23,7 +23,7 @@ def facts(model: ModelReport) -> Iterator[str]:
         yield "finish reasons: " + ", ".join(f"{name} {count:,}" for name, count in model.finish_reasons.items())
     yield f"tool calls: {model.tool_calls:,}"
     if model.uncounted:
-        yield f"trials of unknown cost, whose provider did not count tokens: {model.uncounted:,}"
+        yield f"trials of unknown cost, as their tokens or their price were not known: {model.uncounted:,}"
     if model.retried:
         yield f"rows from retries: {model.retried:,}"
     if model.cache_hits:

@@ -159,9 +159,10 @@ class Figures(Frozen):
     unpriced: int = 0
     """Rows that used the model, whose price is unknown and could be given."""
     uncounted: int = 0
-    """Rows that used the model at a known price and whose tokens its provider did not count."""
+    """Rows that used the model, whose price is known, and yet their cost is not: their tokens were not counted, or the
+    price was not known then."""
     least_usd: float | None = None
-    """What all other rows cost, where there are such; else None."""
+    """What the rows cost whose cost is known, where there are `uncounted` ones; else None."""
     latency: Latency | None
     """None when there are no rows."""
     finish_reasons: dict[str, int]

@@ -54,11 +54,15 @@ def cost(figures: Figures) -> str:
 def unknown_costs(models: Sequence[ModelReport]) -> list[str]:
     """Why costs of models are unknown, or known in part; nothing when none is."""
     unpriced = excerpt(", ".join(model.name for model in models if model.unpriced), 200)
-    uncounted = excerpt(", ".join(f"{model.uncounted:,} of {model.name}" for model in models if model.uncounted), 200)
     said = [f"cost –: no price is known of {unpriced}; `price` in the run config gives it"] if unpriced else []
-    if uncounted:
-        sign = "≥" if any(model.least_usd for model in models) else "–"
-        said.append(f"cost {sign}: without trials whose provider did not say how many tokens they took: {uncounted}")
+    for sign in ("≥", "–"):
+        some = [model for model in models if model.uncounted and bool(model.least_usd) == (sign == "≥")]
+        if some:
+            left_out = excerpt(", ".join(f"{model.uncounted:,} of {model.name}" for model in some), 200)
+            said.append(
+                f"cost {sign}: without trials whose tokens their provider did not count, or whose price was not known "
+                f"then: {left_out}"
+            )
     return said
 
 

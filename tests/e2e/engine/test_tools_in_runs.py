@@ -88,24 +88,28 @@ def test_a_model_uses_the_tools_of_its_case(pool: str, release: StoredRelease, t
 
 
 def test_a_call_that_the_wall_cuts_short_is_known(tmp_path: Path):
-    """The model did call; that no result came in time is said in its place, and the trial is graded."""
+    """The model did call: what ended in time is kept, that others did not is said, and the trial is graded."""
     folder = tmp_path / "benchmark"
     shutil.copytree(Path(__file__).parents[2] / "repos" / "good" / "tools", folder)
     (folder / "evals" / "orders.ts").write_text(EVAL, encoding="utf-8")
-    lasting = "export const orders = { get order_123() { while (true); } };\n"
-    (folder / "lib" / "orders.ts").write_text(lasting, encoding="utf-8")
+    tool = folder / "tools" / "orders.ts"
+    lasting = "new Promise((done) => setTimeout(done, 60_000))"
+    tool.write_text(tool.read_text("utf-8").replace("({ orderId, ...orders[orderId] })", lasting), encoding="utf-8")
     release = compile_to(folder, str(tmp_path / "releases"))
-    agent = scripted("m", ScriptedReply(text="Let me look.", tool_calls=BOTH[:1]), ScriptedReply(text="?"), wall=2)
+    asks = ScriptedReply(text="Let me look.", tool_calls=(*BOTH, BOTH[0]))
+    agent = scripted("m", asks, ScriptedReply(text="?"), wall=3, max_tool_calls=2)
     drive(question(release, [agent]), release, tmp_path)
     (row,) = (row for row in rows(tmp_path / "test") if row["case_id"] == "plan")
     assert (row["outcome"], row["output"]) == ("failed", "Let me look.")
-    (call,) = json.loads(row["tool_calls"])
-    assert call["toolName"] == "get_order"
-    assert call["error"] == "The time of the trial, limits.wall, was over before this call had ended."
-    assert [(step["kind"], step["name"]) for step in json.loads(row["steps"])][-2:] == [
-        ("tool", "get_order"),
-        ("limit", "wall"),
-    ]
+    cut, ended, over = json.loads(row["tool_calls"])
+    assert cut["error"] == "The time of the trial, limits.wall, was over before this call had ended."
+    assert (ended["toolName"], ended["error"]) == ("lookup_policy", None)
+    assert ended["output"]
+    assert over["error"].startswith("The limit of 2 tool calls is reached")
+    steps = json.loads(row["steps"])
+    assert [step["name"] for step in steps if step["kind"] == "limit"] == ["max_tool_calls", "wall"]
+    given = [step["input"]["input"] for step in steps if step["kind"] == "tool"]
+    assert given[0] == {"orderId": "order_123"}
 
 
 def test_what_a_model_was_offered_is_in_its_trace(release: StoredRelease, tmp_path: Path):

@@ -96,8 +96,8 @@ def test_what_has_finished_is_stored(program: Program):
 
 
 TWO = """
-import os, signal, time
-from trunchray import evaluate
+import os, signal, sys, time
+from trunchray import EvalFailure, evaluate
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -108,14 +108,19 @@ def task(number):
     return number
 
 for number in range(2):
-    evaluate(name=f"call {number}", task=task, data=[{"input": number, "expectedOutput": number}])
+    data = [{"input": number, "expectedOutput": number + int(sys.argv[1])}]
+    try:
+        evaluate(name=f"call {number}", task=task, data=data)
+    except EvalFailure:
+        print("next")
 """
 
 
-def test_a_program_ends_though_the_last_cases_had_ended(tmp_path: Path):
-    """What was under way is told and stored; the next call is not begun."""
+@pytest.mark.parametrize(("off", "verdict"), [("0", "passed"), ("1", "failed")])
+def test_a_program_ends_though_the_last_cases_had_ended(off: str, verdict: str, tmp_path: Path):
+    """What was under way is told and stored; the next call is not begun, whether the gate is passed or not."""
     (tmp_path / "two.py").write_text(TWO, encoding="utf-8")
-    command = [sys.executable, "two.py"]
+    command = [sys.executable, "two.py", off]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
         assert running.stderr
         while not (tmp_path / "begun-0").exists():
@@ -126,8 +131,8 @@ def test_a_program_ends_though_the_last_cases_had_ended(tmp_path: Path):
             assert running.poll() is None
         (tmp_path / "gate").touch()
         told, said = running.communicate(timeout=100)
-    assert "call 0 passed: every limit is kept" in told
-    assert said.rstrip().endswith("KeyboardInterrupt")
+    assert f"call 0 {verdict}" in told
+    assert "KeyboardInterrupt: all cases of 'call 0' had been run; runs/call-0-" in said
     assert not (tmp_path / "begun-1").exists()
 
 

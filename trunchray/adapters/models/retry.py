@@ -113,6 +113,8 @@ async def complete_with_retries(
     try:
         reply = await retrying(calls.again)
     except ProviderError as error:
+        if error.type == WALL and calls.last:
+            raise ProviderError(f"{error}; before that: {calls.last}", type=calls.last.type, retryable=True) from error
         raise _given_up(error, calls.made, clock() - started) from error
     return Completed(reply, calls.made - 1, retrying.statistics["idle_for"] + calls.waited)
 
@@ -132,7 +134,8 @@ class _Wait:
 class _Tries:
     """The tries of one call.
 
-    `first` is what the first one failed with, until it has been dealt with, and `last` what the last one did.
+    `first` is what the first one failed with, until it has been dealt with; `last` what the last one did that the wall
+    did not cut short.
     """
 
     client: ModelClient
@@ -165,7 +168,8 @@ class _Tries:
             self.deadline += waited
             outcome = reply = await self._timed(request)
         except ProviderError as error:
-            outcome = self.last = error
+            outcome = error
+            self.last = self.last if error.type == WALL else error
             raise
         finally:
             self.admission.leave(outcome)
@@ -173,7 +177,7 @@ class _Tries:
 
     def over(self, state: RetryCallState) -> bool:
         """No try is left, or none would begin before the deadline."""
-        if self.made > self.pacing.max_retries or self.wall <= 0:
+        if self.made > self.pacing.max_retries or self.wall <= 0 or _error(state).type == WALL:
             return True
         return self.clock() + state.upcoming_sleep >= self.deadline
 
@@ -186,19 +190,13 @@ class _Tries:
             async with asyncio.timeout(left):
                 return await self.client.complete(request)
         except TimeoutError as e:
-            raise self._cut(at_wall=self.wall <= left) from e
+            if self.wall <= left:
+                message, kind = "the trial has taken as long as limits.wall allows", WALL
+            else:
+                message, kind = f"the deadline of {self.pacing.deadline:g} s for one model call has passed", "timeout"
+            raise ProviderError(message, type=kind, retryable=True) from e
         finally:
             self.wall -= self.clock() - began
-
-    def _cut(self, *, at_wall: bool) -> ProviderError:
-        """What a try fails with that takes longer than it may."""
-        if not at_wall:
-            message = f"the deadline of {self.pacing.deadline:g} s for one model call has passed"
-            return ProviderError(message, type="timeout", retryable=True)
-        message = "the trial has taken as long as limits.wall allows"
-        if self.last is None:
-            return ProviderError(message, type=WALL, retryable=True)
-        return ProviderError(f"{message}; before that: {self.last}", type=self.last.type, retryable=True)
 
 
 def _error(state: RetryCallState) -> ProviderError:

@@ -35,8 +35,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Ended(Exception):
-    """An evaluation that was cancelled has come to its end all the same; `result` is what it found."""
+class _Complete(Exception):
+    """Carries the `result` of a call that was cancelled and has come to its end all the same."""
 
     def __init__(self, result: object) -> None:
         super().__init__("it had ended by then")
@@ -117,7 +117,7 @@ def evaluate(
         UsageError: the evaluation cannot be run as asked; nothing was run.
         StoreError: the store refused or lost something; finished work is kept.
         Interrupted: not all cases could be run; the same call continues.
-        KeyboardInterrupt: Ctrl-C came while the last cases were under way; all is run, told and saved.
+        KeyboardInterrupt: Ctrl-C or SIGTERM came while the last cases were under way; all of it is run and saved.
     """
     refuse_running_loop("evaluate")
     spec = read_spec(
@@ -141,10 +141,12 @@ def evaluate(
         write_experiment(spec.save, report.experiment)
         _warn_of_errors(spec.save, report, needs_judge(spec.scorers))
     _tell(report, "" if spec.compare or compare is None else str(compare), quiet=quiet)
-    if not report.passed:
-        raise failure(report)
-    if caller.loop is None and caller.stop.is_set():
-        raise KeyboardInterrupt  # the last cases were under way, and have ended; what follows is not to be begun
+    failed = None if report.passed else failure(report)
+    if caller.loop is None and caller.stop.is_set():  # by a signal: what follows is not to be begun
+        said = f"all cases of {spec.name!r} had been run; {named_from_here(report.run)} has what came of them"
+        raise KeyboardInterrupt(said) from failed
+    if failed:
+        raise failed
     return report
 
 
@@ -181,7 +183,7 @@ def _warn_of_errors(saved: str, report: EvaluationReport, asked: Collection[str]
         )
 
 
-def ended(error: KeyboardInterrupt) -> EvaluationReport:
+def found_by_then(error: KeyboardInterrupt) -> EvaluationReport:
     """What an interrupted `aevaluate` has found, if all its cases had been run by then.
 
     Raises:
@@ -189,7 +191,7 @@ def ended(error: KeyboardInterrupt) -> EvaluationReport:
         Interrupted: they had not; it says how far it came.
     """
     said = error.__context__.__cause__ if error.__context__ else None
-    if isinstance(said, Ended) and isinstance(said.result, EvaluationReport):
+    if isinstance(said, _Complete) and isinstance(said.result, EvaluationReport):
         return said.result
     raise said if isinstance(said, TrunchrayError) else Interrupted("interrupted; the same command continues")
 
@@ -211,7 +213,7 @@ def _from_a_loop(call: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
             caller.stop.set()
             await asyncio.wait({work})
             # Retrieved, too, so that asyncio does not log it: the caller asked for this end.
-            raise e from (work.exception() or Ended(work.result()))
+            raise e from (work.exception() or _Complete(work.result()))
 
     return called
 

@@ -16,7 +16,7 @@ from trunchray.adapters.loops import own_loop
 from trunchray.core.evaluation import EvaluationReport
 from trunchray.errors import EvalFailure, TrunchrayError
 from trunchray.evaluators.python.scorer import as_scorers
-from trunchray.frontends.evaluation.evaluate import aevaluate, ended
+from trunchray.frontends.evaluation.evaluate import aevaluate, found_by_then
 from trunchray.frontends.evaluation.loading import found, lacking
 from trunchray.frontends.evaluation.pytest_sharing import shared
 
@@ -119,7 +119,7 @@ class Evaluation:
 
 def _interrupted(error: KeyboardInterrupt) -> str:
     try:
-        report = ended(error)
+        report = found_by_then(error)
     except EvalFailure as e:
         report = e.report
     except TrunchrayError as e:
