@@ -241,9 +241,14 @@ def kind_of(number: int) -> str:
 
 
 def _harnesses() -> set[int]:
-    """The first of the two processes that supervise each harness; the other one is its child."""
+    """Harnesses that are under way at one moment: those that are seen in two looks, as a look takes its time."""
+    return _seen() & _seen()
+
+
+def _seen() -> set[int]:
+    """The first of the two processes that supervise each harness; the other one is its child, or ours when it ends."""
     found = {pid for pid, name in processes.below() if _SUPERVISOR in name}
-    return {pid for pid in found if processes.parent(pid) not in found}
+    return {pid for pid in found if processes.parent(pid) not in {*found, os.getpid()}}
 
 
 def _fingerprint(folder: Path) -> str:
