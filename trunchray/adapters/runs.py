@@ -8,6 +8,7 @@ inputs/<sha256>               files the workers need besides the release (record
 parts/<shard>/<name>.parquet  rows, written by workers as they go; names sort as parts came
 commits/<shard>/<n>.json      which parts count; the highest n does
 report/                       what was made of them; results.basis.json says from which commits results.parquet was
+experiment.json               of an evaluation from Python: what it found, written when its call ends
 regrades/<name>/              runs that grade the answers of this one anew
 """
 

@@ -33,6 +33,28 @@ def plain(value: object) -> JsonValue:
     return found
 
 
+def stable(value: object) -> JsonValue:
+    """The value as JSON that is the same in every process: sets, which have no order of their own, are sorted.
+
+    Raises:
+        ValueError: as for `plain`.
+    """
+    plain(value)  # refuses what holds itself, or is too deep to be gone through
+    return plain(_ordered(value))
+
+
+def _ordered(value: object) -> object:
+    match value:
+        case set() | frozenset():
+            return sorted(map(_ordered, cast("Iterable[object]", value)), key=repr)
+        case dict():
+            return {key: _ordered(item) for key, item in cast("dict[object, object]", value).items()}
+        case list() | tuple():
+            return [_ordered(item) for item in cast("Iterable[object]", value)]
+        case _:
+            return value
+
+
 def _is_deeper(value: JsonValue, levels: int) -> bool:
     level = [value]
     for _ in range(levels):

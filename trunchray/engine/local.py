@@ -119,7 +119,12 @@ class LocalPool:
         return await self._governor.exchange("local", demands)
 
     def _call(self, action: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(action, self._loop).result()
+        try:
+            called = asyncio.run_coroutine_threadsafe(action, self._loop)
+        except RuntimeError:  # a caller that was interrupted again has closed its loop
+            action.close()  # or Python would warn that nobody awaited it
+            raise
+        return called.result()
 
 
 def _running(loop: asyncio.AbstractEventLoop, ended: threading.Event) -> threading.Thread:

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from trunchray import EvalFailure, EvaluationReport, ScriptedJudge, UsageError, evaluate
+from support.s3 import Bucket
+from trunchray import EvalFailure, EvaluationReport, ScriptedJudge, StoreError, UsageError, evaluate
 from trunchray.core.decisions import Fallback
 
 CASES = [{"input": name, "expectedOutput": name} for name in "abc"]
@@ -67,6 +68,39 @@ def test_an_evaluation_that_is_refused_leaves_the_file_alone(tmp_path: Path):
         with pytest.raises(UsageError):
             run(tmp_path, not_b, save=path, **wrong)
     assert path.read_bytes() == before
+
+
+def test_what_could_not_be_saved_is_paid_for_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """All is told by then; the same call, which may name another place, goes on with what came of it."""
+    path, log = tmp_path / "saved" / "last.json", tmp_path / "log"
+
+    def task(value: str) -> str:
+        path.parent.write_text("a file where a folder is to be made")
+        with log.open("a") as file:
+            file.write(value)
+        return value
+
+    with pytest.raises(StoreError):
+        run(tmp_path, task, save=path, quiet=False)
+    told = capsys.readouterr().out
+    path.parent.unlink()
+    report = run(tmp_path, task, save=path, quiet=False)
+    assert capsys.readouterr().out == told
+    assert Path(report.run, "experiment.json").read_bytes() == path.read_bytes() == report.experiment.to_bytes()
+    assert sorted(log.read_text()) == [*"abc"]
+
+    path.unlink()
+    path.parent.rmdir()
+    assert run(tmp_path, task).run.endswith("-002")
+    assert sorted(log.read_text()) == [*"aabbcc"]
+
+
+@pytest.mark.parametrize("place", ["/proc/new/e.json", "s3://no-such-bucket-anywhere/e.json"])
+def test_nothing_is_run_for_a_place_that_cannot_be_written(tmp_path: Path, s3: Bucket, place: str):
+    """A mistyped place is found out before anything is paid for, also by those who may write everywhere."""
+    with pytest.raises(UsageError, match=r"^save: .*cannot be written: "):
+        run(tmp_path, save=place)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_what_is_compared_with_is_never_written(tmp_path: Path):

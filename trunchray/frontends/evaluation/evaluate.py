@@ -110,7 +110,8 @@ def evaluate(
     of milliseconds. `quiet` prints nothing but warnings.
 
     Results are kept below `out`, a folder or URI. If a call is interrupted, the same call continues it; once it has
-    finished, the same call starts afresh. `pool="ray"` runs it on a Ray that is started here, `address` on a cluster.
+    ended, with all saved, the same call starts afresh. `pool="ray"` runs it on a Ray that is started here, `address`
+    on a cluster.
 
     Raises:
         EvalFailure: a limit is broken; its `report` is what would have been returned.
@@ -137,10 +138,11 @@ def evaluate(
     caller, code = _caller.get() or _Caller(), (*spec.task.authored, *(scorers or {}).values())
     job = Job(spec, code, pool=pool, address=_address(address), out=_folder(out), quiet=quiet)
     report = job.run(caller.loop, caller.stop)
+    _tell(report, "" if spec.compare or compare is None else str(compare), quiet=quiet)
     if spec.save is not None:
         write_experiment(spec.save, report.experiment)
         _warn_of_errors(spec.save, report, needs_judge(spec.scorers))
-    _tell(report, "" if spec.compare or compare is None else str(compare), quiet=quiet)
+    job.end(report)
     failed = None if report.passed else failure(report)
     if caller.loop is None and caller.stop.is_set():  # by a signal: what follows is not to be begun
         said = f"all cases of {spec.name!r} had been run; {named_from_here(report.run)} has what came of them"

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import TemporaryFile
 
 from trunchray.adapters.location import absolute, opened
 from trunchray.adapters.store import Store
@@ -38,23 +39,33 @@ def read_experiment(compare: Comparable | None, *, name: str) -> Experiment | No
 def save_place(save: object) -> str:
     """The place where an experiment is to be written, wherever the process is by then.
 
-    Before anything is paid for it is made sure that it can be written to such a place at all.
+    Before anything is paid for it is made sure that files can be made there, or that the store can be asked at all.
 
     Raises:
-        UsageError: it is neither a path nor a URI, names no file, cannot be written, or there is no such kind of
-            store.
+        UsageError: it is neither a path nor a URI, names no file, cannot be written, or its store cannot be reached.
     """
     if not isinstance(save, str | os.PathLike) or not isinstance(location := os.fspath(save), str):
         raise UsageError(
             f"save: {excerpt(repr(save), 60)} is not a file; give a path or a URI such as s3://bucket/e.json"
         )
     store, name = _opened("save", location)
-    if store.folder is not None and (problem := _problem(store.folder, name)):
+    if problem := _problem(store, name):
         raise UsageError(f"save: {excerpt(location, 200)!r} {problem}")
     return absolute(location)
 
 
-def _problem(folder: Path, name: str) -> str | None:
+def _problem(store: Store, name: str) -> str | None:
+    """Why a file cannot be made in a store, as far as that can be found out without making it."""
+    if store.folder is not None:
+        return _problem_in(store.folder, name)
+    try:
+        store.exists(name)
+    except StoreError as e:
+        return f"cannot be written: {e}"
+    return None
+
+
+def _problem_in(folder: Path, name: str) -> str | None:
     """Why a file cannot be made in a folder, which may have to be made first."""
     try:
         if (folder / name).is_dir():
@@ -62,9 +73,11 @@ def _problem(folder: Path, name: str) -> str | None:
         there = next(place for place in (folder, *folder.parents) if place.exists())
     except OSError as e:
         return f"cannot be written: {e.strerror}"
-    if there.is_dir() and os.access(there, os.W_OK | os.X_OK):
-        return None
-    return f"cannot be written: {str(there)!r} lets nobody write there"
+    try:
+        with TemporaryFile(dir=there):  # permissions tell too little: root has all of them, and /proc takes no files
+            return None
+    except OSError as e:
+        return f"cannot be written: no file can be made in {str(there)!r} ({e.strerror}); name another place"
 
 
 def write_experiment(save: str | os.PathLike[str], experiment: Experiment) -> None:

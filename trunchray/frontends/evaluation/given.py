@@ -12,7 +12,7 @@ from trunchray.core.digest import canonical
 from trunchray.core.excerpt import excerpt
 from trunchray.core.frozen import Frozen
 from trunchray.core.names import is_name, nearest
-from trunchray.core.plain import as_text, plain
+from trunchray.core.plain import as_text, stable
 from trunchray.errors import UsageError
 
 _KEYS = ("name", "input", "expectedOutput", "meta")
@@ -81,7 +81,7 @@ def _name(place: str, name: object, given: JsonValue) -> str:
 def _json(place: str, value: object) -> JsonValue:
     """The value as JSON, small enough in every number to be named by its hash."""
     try:
-        found = plain(value)
+        found = stable(value)
         canonical(found)
     except ValueError as e:
         raise UsageError(f"{place}: {e}") from e

@@ -33,6 +33,9 @@ from trunchray.frontends.evaluation.outcomes import read_outcomes
 from trunchray.frontends.evaluation.spec import Spec
 from trunchray.frontends.evaluation.watching import Watching
 
+EXPERIMENT = "experiment.json"
+"""What was found, in the run's folder: written last, so that a call that has not come to its end is continued."""
+
 SHARDS = 16
 """Parts that cases are given out in, where there are enough of them: so many Ray workers have something to do."""
 
@@ -82,6 +85,14 @@ class Job:
                     raise  # else what is stored says how far it came
         return self._conclude(f"{root.uri}/{run.run_id}", stopped=stop.is_set())
 
+    def end(self, report: EvaluationReport) -> None:
+        """Keep what was found with the run: from now on the same call begins another one.
+
+        Raises:
+            StoreError: it cannot be written; the same call continues.
+        """
+        Store(report.run).write(EXPERIMENT, report.experiment.to_bytes())
+
     def _conclude(self, run_uri: str, *, stopped: bool) -> EvaluationReport:
         spec = self.spec
         rows = open_rows(run_uri)
@@ -127,11 +138,11 @@ class Job:
 
 
 def _next_id(root: Store, stem: str) -> str:
-    """The run of this question that has not ended, or else the next one."""
+    """The run of this question whose call has not come to its end, or else the next one."""
     pattern = re.compile(rf"{re.escape(stem)}-(\d{{3,}})")
     numbers = sorted(int(match[1]) for name in root.names() if (match := pattern.fullmatch(name.rstrip("/"))))
     if not numbers:
         return f"{stem}-001"
     last = f"{stem}-{numbers[-1]:03d}"
-    ended = not root.exists(f"{last}/run.json") or read_status(f"{root.uri}/{last}").state == "complete"
+    ended = not root.exists(f"{last}/run.json") or root.exists(f"{last}/{EXPERIMENT}")
     return f"{stem}-{numbers[-1] + 1:03d}" if ended else last

@@ -17,7 +17,7 @@ from trunchray.core.decisions import Thresholds
 from trunchray.core.digest import canonical
 from trunchray.core.experiment import Experiment
 from trunchray.core.names import is_name
-from trunchray.core.plain import plain
+from trunchray.core.plain import stable
 from trunchray.errors import UsageError
 from trunchray.evaluators.judges.bars import checked_judge
 from trunchray.evaluators.judges.base import Judge
@@ -116,7 +116,7 @@ def _about(about: Mapping[str, object] | None) -> dict[str, JsonValue] | None:
     if about is None:
         return None
     try:
-        found: Any = plain(about)
+        found: Any = stable(about)
         canonical(found)  # it is part of what tells one evaluation from another
     except ValueError as e:
         raise UsageError(f"about: {e}") from e
