@@ -54,6 +54,14 @@ async def test_charts_are_drawn(tmp_path: Path):
         assert tab.requested() == [(tmp_path / "report.html").as_uri()]
 
 
+async def test_the_leaderboard_of_twenty_models_fits(tmp_path: Path):
+    """Nobody has to scroll sideways on a usual screen to see what models cost and how quick they are."""
+    async with opened(report_page(large_report(20, 3)), tmp_path) as tab:
+        await tab.screen(1400)
+        width = "document.querySelector('#leaderboard .frame').{}Width"
+        assert await tab.value(width.format("scroll")) == await tab.value(width.format("client"))
+
+
 @pytest.mark.parametrize("costs", [(2e-6, 1.2e-5), (2e-6, 1e-4), (1e-6, 1e-2), (1e-12, 10), (0, 0)])
 async def test_labels_of_an_axis_do_not_touch(costs: tuple[float, float], tmp_path: Path):
     """On a phone as on a desk, however far costs are apart; a logarithmic axis says what it is."""

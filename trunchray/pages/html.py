@@ -23,6 +23,12 @@ def markup(content: str) -> Html:
     return content if isinstance(content, Html) else Html(escape(content))
 
 
+def prose(text: str) -> Html:
+    """A sentence, in which `backticks` enclose code."""
+    parts = text.split("`")
+    return joined(tag("code", part) if number % 2 else part for number, part in enumerate(parts))
+
+
 def joined(contents: Iterable[str]) -> Html:
     return Html("".join(map(markup, contents)))
 

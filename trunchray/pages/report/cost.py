@@ -9,7 +9,7 @@ from pydantic import JsonValue
 
 from trunchray.core.frontier import frontier
 from trunchray.core.wording import share_range, unknown_costs
-from trunchray.pages.html import Html, joined
+from trunchray.pages.html import Html, joined, prose
 from trunchray.pages.report.section import Section, beside, chart, paragraph
 from trunchray.pages.report.standing import Standing
 from trunchray.pages.tables import number, table, words
@@ -73,7 +73,7 @@ def _left_out(standings: Sequence[Standing]) -> list[Html]:
     said = [f"Without a known cost: {', '.join(names)}."] if names else []
     said += [f"{reason[0].upper()}{reason[1:]}." for reason in unknown_costs([one.model for one in standings])]
     said += [f"{cached:,} model calls were answered from the cache, at no cost."] if cached else []
-    return [paragraph(sentence) for sentence in said]
+    return [paragraph(prose(sentence)) for sentence in said]
 
 
 def _dollars(usd: float) -> str:

@@ -2,7 +2,7 @@
 
 import { answerColumn } from "./answer.js";
 import { ask, listUrl, searchOf } from "./api.js";
-import { count, element, facts, onKeys, outcome, showProblem } from "./elements.js";
+import { count, element, facts, onKeys, outcome, prose, showProblem } from "./elements.js";
 import { passageList } from "./passages.js";
 
 const SIDE_BY_SIDE = 3; // answers shown unless others are chosen
@@ -45,7 +45,7 @@ function showCase(found) {
   const place = document.getElementById("case");
   place.replaceChildren(element("h2", {}, id), ...found.versions.map((version) => versionOf(version, several)));
   if (found.hidden.length) {
-    place.append(element("p", { className: "note" }, HIDDEN[found.hidden.length]));
+    place.append(element("p", { className: "note" }, ...prose(HIDDEN[found.hidden.length])));
   }
 }
 

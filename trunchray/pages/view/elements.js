@@ -13,6 +13,11 @@ function asNode(child) {
   return child instanceof Node ? child : document.createTextNode(String(child));
 }
 
+/** A sentence, in which `backticks` enclose code. */
+export function prose(text) {
+  return text.split("`").map((part, number) => (number % 2 ? element("code", {}, part) : part));
+}
+
 /** An outcome as sign and word, so that colour alone says nothing. */
 export function outcome(name) {
   const sign = element("span", { className: "sign", ariaHidden: "true" }, SIGNS[name] ?? "?");
@@ -36,7 +41,7 @@ export function dollars(number) {
 }
 
 export function seconds(number) {
-  return `${precise.format(number)} s`;
+  return number > 0 && number < 0.001 ? "< 0.001 s" : `${precise.format(number)} s`;
 }
 
 /** What there is to say, as pairs of a term and its value; pairs without a value are left out. */
