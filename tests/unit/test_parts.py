@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -86,12 +87,6 @@ def test_half_a_surrogate_pair_does_not_lose_a_row():
     (row,) = stored(result(trace=trace))
     assert row["output"] == "a\ufffdb"
     assert "\ufffd" in row["steps"]
-
-
-@pytest.mark.parametrize(("text", "same"), [("ΣΑΣ", "σας"), ("Straſse", "STRASSE"), ("µm", "ΜM"), ("Ärger", "äRGER")])
-def test_texts_are_folded_alike(text: str, same: str):
-    """Whatever letters share a capital one are the same for who searches."""
-    assert parts.folded(text) == parts.folded(same)
 
 
 @pytest.mark.parametrize("levels", [99, 100, 126, 127, 5_000])
@@ -185,6 +180,22 @@ GONE = Failure(boundary="provider", type="timeout", message="no answer", retryab
 def answers(*results: Result, places: list[int] | None = None) -> list[Asked]:
     rows = [parts.row(one, release_digest="r", versions="{}") for one in results]
     return [asked for _, asked in parts.answers(parts.decode(parts.encode(rows)), places)]
+
+
+def test_what_is_searched_for_words_is_quickly_unpacked(tmp_path: Path):
+    """In the results, that is; all else there is packed to be small, and no column is left as it is."""
+    with parts.ResultsFile(tmp_path / "results.parquet") as results:
+        for verdict, failure in ((Verdict(passed=True, score=1, message="fine"), None), (None, LATE)):
+            one = result(trace=TRACE, latency=LATENCY, verdict=verdict, failure=failure)
+            results.add(parts.decode(parts.encode([parts.row(one, release_digest="r", versions="{}")])))
+    group = pq.ParquetFile(tmp_path / "results.parquet").metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    assert {column.compression for column in columns} == {"LZ4", "ZSTD"}
+    assert [column.path_in_schema for column in columns if column.compression == "LZ4"] == [
+        "failure.message",
+        "message",
+        "output",
+    ]
 
 
 def test_an_answer_comes_back_as_it_was():

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from glob import has_magic
 from pathlib import Path
 from typing import Any
 
-from trunchray.adapters.lull import Lull
 from trunchray.adapters.releases import CaseTable
 from trunchray.adapters.runs import READERS, RunFolder
-from trunchray.adapters.texts_copy import TextsCopy
 from trunchray.adapters.trial_index import TrialHead, TrialIndex
 from trunchray.core.agent import PythonAgent
 from trunchray.core.plan import make_plan, select
@@ -27,19 +24,12 @@ from trunchray.engine.status import Status, StatusReader
 from trunchray.engine.stored import stored_release, stored_spec
 from trunchray.errors import StoreError
 
-LARGE = 50_000_000
-"""Bytes of results from which on their texts are worth a copy."""
-
 
 class ViewedRun:
     """One run. Not safe to use from several threads, but for `row`."""
 
-    def __init__(
-        self, run_uri: str, number: int, index: TrialIndex, scratch: Path, *, lull: Lull, large: int = LARGE
-    ) -> None:
+    def __init__(self, run_uri: str, number: int, index: TrialIndex, scratch: Path) -> None:
         """`number` is the run's in the index. What it cannot read where it is gets fetched to the folder `scratch`.
-
-        Of results of `large` bytes or more the texts are copied there in a `lull`.
 
         Raises:
             UsageError: there is no run at `run_uri`.
@@ -63,20 +53,13 @@ class ViewedRun:
         self._damaged: dict[str, list[str]] = {}
         folder = self._folder.store.folder
         self._in_place = folder is not None and not has_magic(str(folder))  # else DuckDB would look for a pattern
-        self._scratch, self._large, self._lull = scratch / str(number), large, lull
-        self._copy: TextsCopy | None = None
-        self._files = folder if folder and self._in_place else self._scratch
+        self._files = folder if folder and self._in_place else scratch / str(number)
         index.add_cases(list(self.evals))
 
     @property
     def own(self) -> bool:
         """Whether it is of Python code: its cases and checks are then of whoever looks, and give no stranger away."""
         return all(isinstance(agent, PythonAgent) for agent in self.spec.agents)
-
-    def close(self) -> None:
-        """End what goes on in the background."""
-        if self._copy:
-            self._copy.close()
 
     def look(self) -> Status:
         """How far the run is; its rows in the index are those that count now.
@@ -112,20 +95,11 @@ class ViewedRun:
         self.spec = spec
         size = self._folder.results_size(question(spec), commits)
         if size is not None and (results := self._results(size)):
-            self.close()  # the copy that is being made is of rows that count no more
             self._index.replace(self.number, results)
-            if size >= self._large:
-                self._copy_texts(results)
             self._from_results, self._shown, self.notes = True, {}, ()
             self.version += 1
         else:
             self._take_parts()
-
-    def _copy_texts(self, results: Path) -> None:
-        """Have words searched in a copy, as soon as there is one: making it would slow down who waits for a page."""
-        texts = self._scratch / f"texts-{self.version}.parquet"
-        self._copy = TextsCopy(results, texts, partial(self._index.search_instead, results, texts))
-        self._lull.put_off(self._copy.start)
 
     def _results(self, size: int) -> Path | None:
         """The file of all counted rows; None when it is not the one that has so many bytes."""

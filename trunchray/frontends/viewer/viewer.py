@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType, TracebackType
@@ -13,14 +12,13 @@ from typing import Any, Self
 
 from pydantic import JsonValue
 
-from trunchray.adapters.lull import Lull
 from trunchray.adapters.store import Store
 from trunchray.adapters.trial_index import Excerpt, TrialHead, TrialIndex
 from trunchray.core.case import Case
 from trunchray.core.names import nearest
 from trunchray.core.trial_search import PAGE, TrialSearch
 from trunchray.engine.status import Status
-from trunchray.engine.viewed import LARGE, ViewedRun
+from trunchray.engine.viewed import ViewedRun
 from trunchray.errors import UsageError
 from trunchray.frontends.viewer.passages import Passage, asked, kept_private, remarks, shown, told
 
@@ -57,15 +55,11 @@ class Viewer:
         *,
         private: bool,
         clock: Callable[[], float] = time.monotonic,
-        large: int = LARGE,
-        lull: Lull | None = None,
     ) -> None:
         """`private`: also tell what only grading knows of a case. `scratch` is an empty folder.
 
         What checks said is private where they quote the answer key of somebody else's benchmark. Those of a Python
         evaluation are of whoever looks, who wants to know why a case misses: they are told in any case.
-
-        Of results of `large` bytes or more the texts are copied to `scratch`, to be searched faster, in a `lull`.
 
         Raises:
             UsageError: there is no run at one of the URIs, or DuckDB is not installed.
@@ -74,11 +68,7 @@ class Viewer:
         """
         there = [folder for uri in run_uris if (folder := Store(uri).folder)]
         self._index = TrialIndex([scratch, *there])
-        self._lull = lull or Lull()
-        self._runs = [
-            ViewedRun(uri, number, self._index, scratch, lull=self._lull, large=large)
-            for number, uri in enumerate(run_uris)
-        ]
+        self._runs = [ViewedRun(uri, number, self._index, scratch) for number, uri in enumerate(run_uris)]
         self._told = [private or run.own for run in self._runs]
         for run in self._runs:
             if self._told[run.number]:
@@ -93,16 +83,13 @@ class Viewer:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._lull.close()
-        for run in self._runs:
-            run.close()
         self._index.close()
 
     @property
     def questions(self) -> dict[str, Callable[[Query], JsonValue]]:
         """All that can be asked, by name. Each raises a UsageError when the query makes no sense, or a StoreError."""
         asked = (self.runs, self.trials, self.case, self.beside, self.answer, self.passage)
-        return {question.__name__: self._answering(question) for question in asked}
+        return {question.__name__: question for question in asked}
 
     def runs(self, _query: Query = MappingProxyType({})) -> JsonValue:
         """The runs as they are now: what there is to choose from, and how far they are."""
@@ -192,16 +179,6 @@ class Viewer:
                 f"no case {name!r} in these runs{nearest(name, dict.fromkeys([*titles, *titles.values()]))}"
             )
         return found[0]
-
-    def _answering(self, question: Callable[[Query], JsonValue]) -> Callable[[Query], JsonValue]:
-        """The same question; while it is answered, nothing is begun that was put off."""
-
-        @wraps(question)
-        def answered(query: Query) -> JsonValue:
-            with self._lull.asking():
-                return question(query)
-
-        return answered
 
     def _look(self) -> None:
         """Have the runs as they are now, unless somebody has just looked; whoever calls this holds `_looking`."""
