@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,23 @@ def test_a_folder_is_refused_as_the_file_to_save(tmp_path: Path):
     """It would be found out after the run."""
     with pytest.raises(UsageError, match="is a folder; name a file in it"):
         save_place(tmp_path)
+
+
+def test_what_is_no_file_is_never_replaced(tmp_path: Path):
+    """A pipe, as a device would be, is refused; of a link it is the file behind it that is written."""
+    os.mkfifo(tmp_path / "pipe")
+    for place in ("/dev/null", tmp_path / "pipe", "/tmp"):
+        with pytest.raises(UsageError, match=r"is a (device or the like|folder)"):
+            save_place(place)
+    (tmp_path / "link.json").symlink_to("real.json")
+    for _ in range(2):
+        write_experiment(save_place(tmp_path / "link.json"), SAVED)
+        assert (tmp_path / "link.json").is_symlink()
+        assert (tmp_path / "real.json").read_bytes() == SAVED.to_bytes()
+    (tmp_path / "one").symlink_to("other")
+    (tmp_path / "other").symlink_to("one")
+    with pytest.raises(UsageError, match="cannot be written"):
+        save_place(tmp_path / "one")
 
 
 def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path):

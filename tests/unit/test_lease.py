@@ -8,7 +8,7 @@ import pytest
 
 from trunchray.adapters.lease import SETTLE, HeldLease, is_driven
 from trunchray.adapters.store import Store
-from trunchray.core.lease import HEARTBEAT, STALE, Lease
+from trunchray.core.lease import HEARTBEAT, PARTING, STALE, Lease
 from trunchray.errors import Interrupted, UsageError
 
 DEAD = 2**22 + 1
@@ -70,12 +70,37 @@ def test_a_driver_that_died_here_is_passed_at_once(store: Store, clock: Clock):
 def test_a_taken_over_driver_stops_itself(store: Store, clock: Clock):
     """Whoever was taken over from learns it at the next heartbeat, and does not take the lease back."""
     first = HeldLease.take(store, now=clock, sleep=clock.sleep)
-    second = HeldLease.take(store, takeover=True, now=clock)
+    second = HeldLease.take(store, takeover=True, now=clock, sleep=clock.sleep)
     clock.pass_(HEARTBEAT)
     with pytest.raises(Interrupted, match=second.lease.driver):
         first.beat()
     first.release()
     assert is_driven(store, clock) == second.lease
+
+
+def test_a_driver_that_lives_may_store_what_its_workers_have(store: Store, clock: Clock):
+    """Whoever takes over waits for that, so that nothing is paid for again; not for ever, nor for one that is gone."""
+    first = HeldLease.take(store, now=clock, sleep=clock.sleep)
+    said: list[str] = []
+
+    def sleep(seconds: float) -> None:
+        clock.sleep(seconds)
+        if clock() >= began + HEARTBEAT:
+            first.release()
+
+    began = clock()
+    second = HeldLease.take(store, takeover=True, now=clock, sleep=sleep, note=said.append)
+    assert said == [f"{first.lease.driver} is given up to 15 s to store what its workers have …"]
+    assert clock() - began == HEARTBEAT
+    assert is_driven(store, clock) == second.lease
+
+    began = clock()
+    third = HeldLease.take(store, takeover=True, now=clock, sleep=clock.sleep).lease
+    assert clock() - began == PARTING
+    store.write("lease.json", third.model_copy(update={"pid": DEAD}).model_dump_json().encode())
+    began = clock()
+    HeldLease.take(store, takeover=True, now=clock, sleep=clock.sleep)
+    assert clock() == began
 
 
 def test_heartbeats_keep_a_lease(store: Store, clock: Clock):

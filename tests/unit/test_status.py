@@ -186,6 +186,7 @@ def test_a_driver_that_ended_in_order(driver: Driver, reader: StatusReader):
     command = "trunchray run s3://b/.jobs/0/run.yaml --address auto --yes"  # as a job of a cluster gives it
     job = status.model_copy(update={"latest": Snapshot(run_id="r", agents=(), command=command)})
     how = f"submitting it again continues it, and so does `{command}` on a node of its cluster"
+    how += "; what stopped it, `trunchray jobs` and `logs` say"
     assert blocks(job)[0] == f"nobody drives it; {how}"
     assert not reader.doubtful
     driver.tells(done(10), final=True)
@@ -440,9 +441,11 @@ def test_a_line_for_logs():
     """All that matters, on one line."""
     found = status(done(3, hand=2), state="waiting", driver=None, command="trunchray run x.yaml")
     assert status_line(found) == (
-        "r: incomplete; 3 of 10 trials counted, 2 more stored and not yet counted; nobody drives it; "
-        "`trunchray run x.yaml` continues it"
+        "r: incomplete; 3 of 10 trials counted, 2 more had ended when last heard of; those that were stored by then "
+        "are not asked again; nobody drives it; `trunchray run x.yaml` continues it"
     )
+    ended = status(done(3, hand=2), state="waiting", driver=None, command="trunchray run x.yaml", final=True)
+    assert "3 of 10 trials counted, 2 more stored and not yet counted; nobody" in status_line(ended)
 
 
 def test_a_name_that_is_only_the_beginning_of_a_runs():

@@ -13,6 +13,8 @@ from botocore.exceptions import (
 )
 
 from trunchray.adapters import s3_requests, store_failure
+from trunchray.adapters.store import Store
+from trunchray.errors import UsageError
 
 URL = "http://store"
 
@@ -98,3 +100,11 @@ def test_an_endpoint_is_shown_without_its_password():
     """What is said of an endpoint holds no credentials."""
     assert s3_requests.endpoint(SimpleNamespace(endpoint_url="https://me:secret@store:9000/x")) == "https://store:9000"
     assert s3_requests.endpoint(SimpleNamespace(endpoint_url=None)) == "the store"
+
+
+def test_an_endpoint_without_a_scheme_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """With what it has to begin with, and without what it is: it may hold a password."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "me:secret@127.0.0.1:8333")
+    with pytest.raises(UsageError, match=r"AWS_ENDPOINT_URL has to begin with http:// or https://") as refused:
+        Store("s3://bucket/runs")
+    assert "secret" not in str(refused.value)

@@ -7,6 +7,7 @@ import re
 import shlex
 import uuid
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -106,3 +107,11 @@ def test_what_kuberay_would_change():
     """It hands the command through two shells, so a place that needs quotes is refused."""
     with pytest.raises(UsageError, match=r"^'s3://b/\$x/run\.yaml' cannot be handed to KubeRay"):
         ray_job("s3://b/r", ["trunchray", "run", "s3://b/$x/run.yaml"], Pods("i", None), metadata={}, ends_within=20)
+
+
+@pytest.mark.parametrize("given", [{"namespace": "BAD NS"}, {"namespace": ""}, {"secrets": ["fine", "Bad_Name"]}])
+def test_names_that_kubernetes_would_refuse_are_refused(given: dict[str, Any]):
+    """Before a RayJob is written that cannot be applied."""
+    Pods("i", "evals", ["model-keys", "store.keys"])
+    with pytest.raises(UsageError, match=r"^--(namespace|secret) '.*': Kubernetes has names of small letters"):
+        Pods("i", **({"namespace": None} | given))

@@ -36,6 +36,19 @@ def replace_with(path: Path, source: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def unwritable(folder: Path) -> str | None:
+    """Why no file can be made in a folder, which may have to be made first; None when one can be."""
+    try:
+        there = next(place for place in (folder, *folder.parents) if place.exists())
+    except OSError as e:
+        return e.strerror
+    try:
+        with tempfile.TemporaryFile(dir=there):  # permissions tell too little: root has all, and /proc takes no files
+            return None
+    except OSError as e:
+        return f"no file can be made in {str(there)!r} ({e.strerror})"
+
+
 def create(path: Path, content: bytes) -> None:
     """Put a file only where there is none: its name appears with the whole content, or somebody else's stays.
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from trunchray.adapters.store import Store
-from trunchray.core.lease import HEARTBEAT, STALE, WATCHED, Lease, LeaseState
+from trunchray.core.lease import HEARTBEAT, PARTING, STALE, WATCHED, Lease, LeaseState
 from trunchray.errors import Interrupted, StoreError, UsageError
 
 _NAME, _CLAIMS = "lease.json", "claims"
@@ -55,6 +55,8 @@ class HeldLease:
     ) -> HeldLease:
         """Become the driver of the run in `store`. `note` is told when that takes its time.
 
+        A driver that is at work is given the time to store what its workers have, so that nobody pays for it again.
+
         Raises:
             UsageError: another driver is at work, and `takeover` is False; or another has just been faster.
         """
@@ -65,6 +67,8 @@ class HeldLease:
         if not held._claim(sleep):
             raise UsageError("another process has just started to drive this run; wait for it to end")
         held._write()
+        if found and _state(found, now()) == "held":
+            _see_off(store, found, sleep, note)
         return held
 
     def beat(self) -> None:
@@ -139,6 +143,17 @@ def refuse_if_driven(store: Store, now: Callable[[], datetime] = _now) -> None:
     """
     if found := is_driven(store, now):
         raise _held(found, now())
+
+
+def _see_off(store: Store, found: Lease, sleep: Callable[[float], None], note: Callable[[str], None]) -> None:
+    """Wait until a driver that was taken over from has ended, or has had the time to."""
+    most = int(PARTING.total_seconds())
+    note(f"{found.driver} is given up to {most} s to store what its workers have …")
+    for _ in range(most):
+        left = _read(store, _claim_path(found.epoch))
+        if left is None or left.ended or is_gone(left):
+            return
+        sleep(1)
 
 
 def _wait_or_refuse(

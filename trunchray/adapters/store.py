@@ -127,7 +127,7 @@ class Store:
     @property
     def folder(self) -> Path | None:
         """The folder itself, when it is one of this machine's."""
-        return Path(self._root) if self._local else None
+        return Path(self._root or "/") if self._local else None
 
     def child(self, path: str) -> Store:
         """The folder `path` below this one."""
@@ -431,5 +431,7 @@ def _s3_options() -> str:
     """
     own: dict[str, Any] = conf.get("s3", {})
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    if endpoint and not endpoint.startswith(("http://", "https://")):
+        raise UsageError("AWS_ENDPOINT_URL has to begin with http:// or https://, as in http://127.0.0.1:8333")
     options = {"endpoint_url": endpoint or None} | own
     return json.dumps(options | {"config_kwargs": s3_requests.BOTOCORE | own.get("config_kwargs", {})})

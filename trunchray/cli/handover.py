@@ -21,7 +21,7 @@ from trunchray.cli.job import Job
 from trunchray.cli.output import Output, write_file
 from trunchray.cli.submitted import described, exit_code, state, wait
 from trunchray.engine.launch import check, is_finished
-from trunchray.errors import UsageError
+from trunchray.errors import Interrupted, UsageError
 from trunchray.frontends.kuberay import Pods, job_name, ray_job, text
 from trunchray.frontends.submission import command, store_config
 
@@ -77,7 +77,14 @@ class ToJobs:
                 running_since = time.monotonic()
             return not now.alive or (running_since is not None and time.monotonic() - running_since >= SETTLED)
 
-        now = wait(self._cluster, job.id, settled, within=BEGINS_WITHIN)
+        try:
+            now = wait(self._cluster, job.id, settled, within=BEGINS_WITHIN)
+        except KeyboardInterrupt:
+            at = self._at(job)
+            raise Interrupted(
+                f"interrupted, and job {job.id!r} goes on on the cluster: `trunchray logs {at} --follow` shows what it "
+                f"says, `trunchray stop {at}` ends it"
+            ) from None
         if now.status == "pending":
             self._output.warn(f"{job.id} has not begun within {BEGINS_WITHIN:.0f} s; is there room on the cluster?")
         if now.status == "failed":
@@ -86,15 +93,16 @@ class ToJobs:
         return now
 
     def _show(self, job: RayJob, config: str, *, new: bool) -> None:
-        at = f"{job.id} --address {shlex.quote(self._cluster.address)}"
-        lines = {
-            "job": f"{job.id} ({state(job)})",
-            "run": job.run,
-            "watch": _watch(job.run),
-            "logs": f"trunchray logs {at} --follow",
-            "stop": f"trunchray stop {at}",
-        }
+        at = self._at(job)
+        lines = {"job": f"{job.id} ({state(job)})", "run": job.run}
+        lines |= {"watch": _watch(job.run)} if job.alive else {}
+        lines |= {"logs": f"trunchray logs {at} --follow"}
+        lines |= {"stop": f"trunchray stop {at}"} if job.alive else {}
         _show(self._output, described(job) | {"config": config, "new": new}, lines)
+
+    def _at(self, job: RayJob) -> str:
+        """How other commands name it."""
+        return f"{job.id} --address {shlex.quote(self._cluster.address)}"
 
 
 class ToKubernetes:
@@ -112,6 +120,7 @@ class ToKubernetes:
         apply: bool,
     ) -> None:
         self._output, self._file, self._apply = output, file, apply
+        self._is_default = image is None
         self._pods = Pods(image or f"trunchray:{version('trunchray')}", namespace, secrets, pods)
 
     def __call__(self, job: Job, *, yes: bool, flags: Mapping[str, bool]) -> None:
@@ -138,6 +147,8 @@ class ToKubernetes:
         if self._apply:
             kubectl.apply(written, namespace, anew=alive is False)
         _say_what_nodes_need(self._output, job, secrets=self._pods.secrets)
+        if self._is_default:
+            self._output.note(f"the pods run the image {self._pods.image}; --image names the one in your registry")
         value: dict[str, JsonValue] = {"rayjob": name, "run": run, "config": config, "manifest": manifest}
         if self._file or self._apply:
             _show(self._output, value, self._lines(name, run))

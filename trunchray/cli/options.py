@@ -47,7 +47,9 @@ Require = Annotated[
     Literal["none", "landlock"],
     typer.Option("--require", help="landlock: run no code of authors without it, as `sandbox.require` of a config."),
 ]
-Takeover = Annotated[bool, typer.Option("--takeover", help="Drive the run even if another process does.")]
+Takeover = Annotated[
+    bool, typer.Option("--takeover", help="Drive the run even if another process does; that one stops.")
+]
 BudgetUsd = Annotated[
     float | None,
     typer.Option("--budget-usd", metavar="USD", help="The most the run may cost, all its commands together."),

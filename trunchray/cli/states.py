@@ -104,12 +104,20 @@ def agent_pace(agent: AgentProgress) -> tuple[str, str]:
 def _totals(status: Status) -> list[str]:
     latest, counted, planned = status.latest, status.committed.rows, status.committed.planned
     more = max(0, latest.rows - counted) if latest else 0
-    where = "more in progress" if status.state == "running" else "more stored and not yet counted"
-    rows = f"{counted:,} of {planned:,} trials counted" + (f", {more:,} {where}" if more else "")
+    rows = f"{counted:,} of {planned:,} trials counted" + (f", {more:,} {_whereabouts(status)}" if more else "")
     going = pace(latest) if latest and status.state == "running" else ""
     budgets = [spent_of(latest.spent, latest.budget)] if latest else []
     budgets += [f"{one.name} {said}" for one in _agents(latest) if (said := spent_of(one.spent, one.budget))]
     return ["; ".join(filter(None, [rows, going])), *filter(None, ["; ".join(filter(None, budgets))])]
+
+
+def _whereabouts(status: Status) -> str:
+    """Where the trials are that have ended and are not counted."""
+    if status.state == "running":
+        return "more in progress"
+    if status.latest and status.latest.final:
+        return "more stored and not yet counted"
+    return "more had ended when last heard of; those that were stored by then are not asked again"
 
 
 def _agents(snapshot: Snapshot | None) -> Sequence[AgentProgress]:

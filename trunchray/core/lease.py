@@ -18,6 +18,9 @@ HEARTBEAT = timedelta(seconds=5)
 WATCHED = timedelta(seconds=15)
 """How long a lease that looks stale is watched: a driver that lives says so meanwhile, however its clock goes."""
 
+PARTING = timedelta(seconds=15)
+"""How long a driver that lives has, once it is taken over from, to notice that and to store what its workers have."""
+
 LeaseState = Literal["free", "doubtful", "held"]
 """Whether another driver may take a lease; doubtful: only once its driver was seen to be silent."""
 

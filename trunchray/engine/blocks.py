@@ -63,7 +63,10 @@ def _waiting(status: Status) -> str:
     command = status.latest.command if status.latest else ""
     how = f"`{command}` continues it" if command else "the same `trunchray run` command continues it"
     if "--address auto" in command:
-        how = f"submitting it again continues it, and so does `{command}` on a node of its cluster"
+        how = (
+            f"submitting it again continues it, and so does `{command}` on a node of its cluster; what stopped it, "
+            "`trunchray jobs` and `logs` say"
+        )
     if status.lost is None:
         return f"nobody drives it; {how}"
     last = "" if status.heartbeat_age is None else f" (last heartbeat {ago(status.heartbeat_age)})"
@@ -104,6 +107,8 @@ def _clocks(status: Status) -> list[str]:
 
 
 def _model(agent: AgentProgress) -> list[str]:
+    if agent.closed == "cancelled":  # which is how commands end that are stopped in order
+        return []
     if agent.closed:
         why = (agent.standing and agent.standing.why) or agent.closed
         return [f"{agent.name}: no further trial is begun ({why}); {remedy(agent.closed)}"]

@@ -28,6 +28,9 @@ NAME = 47
 _SPOT = (("cloud.google.com/gke-spot", "true"), ("kubernetes.azure.com/scalesetpriority", "spot"), ("spot", "true"))
 """The taints of nodes that may be taken away at any moment; the last is for providers that set none."""
 
+_LABEL = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
+"""What a name in Kubernetes looks like."""
+
 
 @dataclass(frozen=True)
 class Pods:
@@ -41,6 +44,19 @@ class Pods:
     """Pods of workers."""
     resources: Mapping[str, float] = field(default_factory=dict[str, float])
     """What trunchray asks of a node for each processor that it takes there; each pod offers it for all of its own."""
+
+    def __post_init__(self) -> None:
+        """Refuse names that Kubernetes would.
+
+        Raises:
+            UsageError: one of them is none.
+        """
+        for option, name in [("--namespace", self.namespace), *(("--secret", name) for name in self.secrets)]:
+            if name is not None and not _LABEL.fullmatch(name):
+                raise UsageError(
+                    f"{option} {name!r}: Kubernetes has names of small letters, digits, '-' and '.', which begin and "
+                    "end with a letter or digit"
+                )
 
 
 def job_name(run: str) -> str:

@@ -103,6 +103,14 @@ def test_nothing_is_run_for_a_place_that_cannot_be_written(tmp_path: Path, s3: B
     assert not (tmp_path / "runs").exists()
 
 
+@pytest.mark.parametrize("out", ["/proc/runs", "file", "file/runs"])
+def test_nothing_is_run_where_runs_cannot_be_kept(tmp_path: Path, out: str):
+    """It would be an error of the store, after which the same call could never continue."""
+    (tmp_path / "file").touch()
+    with pytest.raises(UsageError, match=r"^out: .* cannot keep runs: no file can be made in .*name another folder"):
+        run(tmp_path, out=tmp_path / out)
+
+
 def test_what_is_compared_with_is_never_written(tmp_path: Path):
     """Only `save` says where to."""
     path = tmp_path / "last.json"

@@ -17,9 +17,11 @@ from functools import partial, wraps
 from os import PathLike, fspath
 from typing import Any, ParamSpec, TypeVar
 
+from trunchray.adapters import disk
 from trunchray.adapters.calling import in_thread
 from trunchray.adapters.loops import refuse_running_loop
 from trunchray.adapters.raised_at import named_from_here, raised_at
+from trunchray.adapters.store import Store
 from trunchray.core.evaluation import EvaluationReport, failure
 from trunchray.core.names import nearest
 from trunchray.engine.seating import PoolName
@@ -145,7 +147,10 @@ def evaluate(
     job.end(report)
     failed = None if report.passed else failure(report)
     if caller.loop is None and caller.stop.is_set():  # by a signal: what follows is not to be begun
-        said = f"all cases of {spec.name!r} had been run; {named_from_here(report.run)} has what came of them"
+        said = (
+            f"all cases of {spec.name!r} had been run; {named_from_here(report.run)} has what came of them, and the "
+            "same call would run them anew"
+        )
         raise KeyboardInterrupt(said) from failed
     if failed:
         raise failed
@@ -161,6 +166,9 @@ def _address(given: object) -> str | None:
 def _folder(out: object) -> str:
     if not isinstance(out, str | PathLike) or not isinstance(place := fspath(out), str):
         raise UsageError(f"out: expected a folder or a URI, got {out!r:.60}")
+    here = Store(place).folder
+    if here and (closed := disk.unwritable(here)):
+        raise UsageError(f"out: {place!r} cannot keep runs: {closed}; name another folder")
     return place
 
 

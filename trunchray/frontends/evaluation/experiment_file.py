@@ -6,8 +6,8 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryFile
 
+from trunchray.adapters import disk
 from trunchray.adapters.location import absolute, opened
 from trunchray.adapters.store import Store
 from trunchray.core.excerpt import excerpt
@@ -51,7 +51,8 @@ def save_place(save: object) -> str:
     store, name = _opened("save", location)
     if problem := _problem(store, name):
         raise UsageError(f"save: {excerpt(location, 200)!r} {problem}")
-    return absolute(location)
+    place = absolute(location)
+    return place if store.folder is None else str(Path(place).resolve())  # a link stays one, to the new file
 
 
 def _problem(store: Store, name: str) -> str | None:
@@ -67,17 +68,17 @@ def _problem(store: Store, name: str) -> str | None:
 
 def _problem_in(folder: Path, name: str) -> str | None:
     """Why a file cannot be made in a folder, which may have to be made first."""
+    path = folder / name
     try:
-        if (folder / name).is_dir():
+        if path.is_dir():
             return "is a folder; name a file in it"
-        there = next(place for place in (folder, *folder.parents) if place.exists())
-    except OSError as e:
-        return f"cannot be written: {e.strerror}"
-    try:
-        with TemporaryFile(dir=there):  # permissions tell too little: root has all of them, and /proc takes no files
-            return None
-    except OSError as e:
-        return f"cannot be written: no file can be made in {str(there)!r} ({e.strerror}); name another place"
+        if path.exists() and not path.is_file():
+            return "is a device or the like, and would be replaced; name a file, or leave `save` out"
+        path = path.resolve()
+    except (OSError, RuntimeError) as e:  # links that lead to each other are a RuntimeError
+        return f"cannot be written: {e.strerror if isinstance(e, OSError) else e}"
+    closed = disk.unwritable(path.parent)
+    return f"cannot be written: {closed}; name another place" if closed else None
 
 
 def write_experiment(save: str | os.PathLike[str], experiment: Experiment) -> None:
