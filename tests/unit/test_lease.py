@@ -70,7 +70,7 @@ def test_a_driver_that_died_here_is_passed_at_once(store: Store, clock: Clock):
 def test_a_taken_over_driver_stops_itself(store: Store, clock: Clock):
     """Whoever was taken over from learns it at the next heartbeat, and does not take the lease back."""
     first = HeldLease.take(store, now=clock, sleep=clock.sleep)
-    second = HeldLease.take(store, takeover=True, now=clock, sleep=clock.sleep)
+    second = HeldLease.take(store, takeover=True, now=clock, pause=clock.sleep)
     clock.pass_(HEARTBEAT)
     with pytest.raises(Interrupted, match=second.lease.driver):
         first.beat()
@@ -81,26 +81,64 @@ def test_a_taken_over_driver_stops_itself(store: Store, clock: Clock):
 def test_a_driver_that_lives_may_store_what_its_workers_have(store: Store, clock: Clock):
     """Whoever takes over waits for that, so that nothing is paid for again; not for ever, nor for one that is gone."""
     first = HeldLease.take(store, now=clock, sleep=clock.sleep)
-    said: list[str] = []
+    began, said = clock(), list[str]()
 
-    def sleep(seconds: float) -> None:
+    def pause(seconds: float) -> None:
         clock.sleep(seconds)
         if clock() >= began + HEARTBEAT:
             first.release()
 
-    began = clock()
-    second = HeldLease.take(store, takeover=True, now=clock, sleep=sleep, note=said.append)
+    second = HeldLease.take(store, takeover=True, now=clock, pause=pause, note=said.append)
     assert said == [f"{first.lease.driver} is given up to 15 s to store what its workers have …"]
     assert clock() - began == HEARTBEAT
     assert is_driven(store, clock) == second.lease
 
     began = clock()
-    third = HeldLease.take(store, takeover=True, now=clock, sleep=clock.sleep).lease
+    third = HeldLease.take(store, takeover=True, now=clock, pause=clock.sleep).lease
     assert clock() - began == PARTING
+    assert (lease := is_driven(store, clock)) and lease.epoch == third.epoch
+    assert clock() - lease.heartbeat < HEARTBEAT
+
     store.write("lease.json", third.model_copy(update={"pid": DEAD}).model_dump_json().encode())
     began = clock()
-    HeldLease.take(store, takeover=True, now=clock, sleep=clock.sleep)
+    HeldLease.take(store, takeover=True, now=clock, pause=clock.sleep)
     assert clock() == began
+
+
+@pytest.mark.parametrize("ahead", [-3600, 3600])
+def test_a_driver_whose_clock_is_wrong_may_do_so_too(store: Store, clock: Clock, ahead: float):
+    """Nobody can tell by its heartbeat that it lives."""
+    first = HeldLease.take(store, now=lambda: clock() + timedelta(seconds=ahead), sleep=clock.sleep)
+    began = clock()
+    HeldLease.take(store, takeover=True, now=clock, pause=lambda _: first.release() or clock.sleep(1))
+    assert clock() - began == timedelta(seconds=1)
+
+
+def test_whoever_is_taken_over_from_while_it_waits_drives_nothing(store: Store, clock: Clock):
+    """It learns that before it begins, and the last one has the run."""
+    HeldLease.take(store, now=clock, sleep=clock.sleep)
+    last: list[HeldLease] = []
+
+    def pause(seconds: float) -> None:
+        clock.sleep(seconds)
+        if not last:
+            last.append(HeldLease.take(store, takeover=True, now=clock, pause=lambda _: None))
+
+    with pytest.raises(Interrupted, match="is now driven by"):
+        HeldLease.take(store, takeover=True, now=clock, pause=pause)
+    assert is_driven(store, clock) == last[0].lease
+
+
+def test_whoever_is_interrupted_while_it_waits_lets_the_next_one_in(store: Store, clock: Clock):
+    """The one that was taken over from drives no more, so nobody would."""
+    HeldLease.take(store, now=clock, sleep=clock.sleep)
+
+    def pause(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        HeldLease.take(store, takeover=True, now=clock, pause=pause)
+    assert is_driven(store, clock) is None
 
 
 def test_heartbeats_keep_a_lease(store: Store, clock: Clock):

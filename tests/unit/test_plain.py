@@ -31,6 +31,16 @@ def test_sets_are_the_same_in_every_process():
     assert said == {"{'tags': ['a', 'b', 'c', 'd'], 'nested': [[['z', ['x', 'y']]]]}\n"}
 
 
+def test_what_can_be_read_once_is_read_once():
+    """A generator within a value is a list of what it gives."""
+    assert stable({"x": (number for number in range(3)), "y": [map(str, {2, 1})]}) == {
+        "x": [0, 1, 2],
+        "y": [["1", "2"]],
+    }
+    with pytest.raises(ValueError, match="leaves nothing for others"):
+        stable(iter([1]))
+
+
 def test_values_without_sets_stay_what_they_are():
     """Lists keep their order."""
     value = {"b": [3, 1, 2], "a": (None, True, 1.5, "x")}

@@ -109,9 +109,11 @@ def test_what_kuberay_would_change():
         ray_job("s3://b/r", ["trunchray", "run", "s3://b/$x/run.yaml"], Pods("i", None), metadata={}, ends_within=20)
 
 
-@pytest.mark.parametrize("given", [{"namespace": "BAD NS"}, {"namespace": ""}, {"secrets": ["fine", "Bad_Name"]}])
+@pytest.mark.parametrize(
+    "given", [{"namespace": "BAD NS"}, {"namespace": ""}, {"namespace": "a.b"}, {"secrets": ["fine", "Bad_Name"]}]
+)
 def test_names_that_kubernetes_would_refuse_are_refused(given: dict[str, Any]):
     """Before a RayJob is written that cannot be applied."""
     Pods("i", "evals", ["model-keys", "store.keys"])
-    with pytest.raises(UsageError, match=r"^--(namespace|secret) '.*': Kubernetes has names of small letters"):
+    with pytest.raises(UsageError, match=r"^--(namespace|secret) '.*': Kubernetes takes names of small letters"):
         Pods("i", **({"namespace": None} | given))

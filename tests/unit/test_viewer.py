@@ -19,6 +19,7 @@ from trunchray.adapters.releases import StoredRelease
 from trunchray.adapters.runs import RunFolder
 from trunchray.core.plan import make_plan
 from trunchray.core.receipt import Counts, Receipt
+from trunchray.core.run import Selection
 from trunchray.core.trial import Result, Step, Trace, Verdict
 from trunchray.engine.launch import report_again
 from trunchray.errors import EvalFailure, StoreError, UsageError
@@ -303,6 +304,20 @@ def test_results_of_a_report_are_not_shown_once_rows_have_come_since(
     _answer_again(uri, "c5")
     found: Any = look(uri).trials({"text": "c5"})
     assert [trial["outcome"] for trial in found["trials"]] == ["passed"]
+
+
+def test_runs_of_overlapping_cases_are_searched_case_by_case(tmp_path: Path, release: StoredRelease, look: Look):
+    """An id is that of one case, whichever runs have brought it."""
+    chosen = [("c0", "c1", "c2"), ("c0", "c1", "c2", "c3"), ("c4", "c5", "c6")]
+    viewer = look(
+        *(
+            make_run(tmp_path / str(place), release, {"x": ["p"] * 8}, selection=Selection(cases=ids))
+            for place, ids in enumerate(chosen)
+        )
+    )
+    for number in range(7):
+        found: Any = viewer.trials({"text": f"C{number}"})
+        assert set(cases(found)) == {f"c{number}"}
 
 
 def test_several_runs_are_looked_at_together(tmp_path: Path, release: StoredRelease, look: Look):

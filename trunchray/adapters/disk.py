@@ -39,9 +39,10 @@ def replace_with(path: Path, source: Path) -> None:
 def unwritable(folder: Path) -> str | None:
     """Why no file can be made in a folder, which may have to be made first; None when one can be."""
     try:
+        folder = folder.resolve()  # a link may lead to where nothing is yet
         there = next(place for place in (folder, *folder.parents) if place.exists())
-    except OSError as e:
-        return e.strerror
+    except (OSError, RuntimeError) as e:  # links that lead to each other are a RuntimeError
+        return e.strerror if isinstance(e, OSError) else str(e)
     try:
         with tempfile.TemporaryFile(dir=there):  # permissions tell too little: root has all, and /proc takes no files
             return None

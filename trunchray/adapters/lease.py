@@ -51,14 +51,18 @@ class HeldLease:
         takeover: bool = False,
         now: Callable[[], datetime] = _now,
         sleep: Callable[[float], None] = time.sleep,
+        pause: Callable[[float], object] = time.sleep,
         note: Callable[[str], None] = lambda _: None,
     ) -> HeldLease:
         """Become the driver of the run in `store`. `note` is told when that takes its time.
+
+        `sleep` is over when the time is; `pause` may end before, when nobody wants to wait any more.
 
         A driver that is at work is given the time to store what its workers have, so that nobody pays for it again.
 
         Raises:
             UsageError: another driver is at work, and `takeover` is False; or another has just been faster.
+            Interrupted: another took it over at once.
         """
         epoch, found = _last(store)
         if found and not takeover:
@@ -67,9 +71,25 @@ class HeldLease:
         if not held._claim(sleep):
             raise UsageError("another process has just started to drive this run; wait for it to end")
         held._write()
-        if found and _state(found, now()) == "held":
-            _see_off(store, found, sleep, note)
+        if takeover and found and _state(found, now()) != "free":
+            note(f"{found.driver} is given up to {PARTING.total_seconds():.0f} s to store what its workers have …")
+            try:
+                held._see_off(found.epoch, pause)
+            except BaseException:
+                held.release()
+                raise
         return held
+
+    def _see_off(self, epoch: int, pause: Callable[[float], object]) -> None:
+        """Wait until the driver of an earlier epoch has ended, or has had the time to."""
+        began = self._now()
+        for _ in range(int(PARTING.total_seconds())):
+            left = _read(self._store, _claim_path(epoch))
+            if left is None or left.ended or is_gone(left) or abs(self._now() - began) >= PARTING:
+                break
+            pause(1)
+            self.beat()
+        self.check()
 
     def beat(self) -> None:
         """Say that the driver is alive, when the last time is long enough ago.
@@ -105,7 +125,7 @@ class HeldLease:
         left = _body(self.lease.model_copy(update={"heartbeat": self._now(), "ended": True}))
         with suppress(StoreError, Interrupted):
             self._store.write(_claim_path(self.lease.epoch), left)
-            self.confirm()
+            self.check()
             self._store.write(_NAME, left)
 
     def _claim(self, sleep: Callable[[float], None]) -> bool:
@@ -145,17 +165,6 @@ def refuse_if_driven(store: Store, now: Callable[[], datetime] = _now) -> None:
         raise _held(found, now())
 
 
-def _see_off(store: Store, found: Lease, sleep: Callable[[float], None], note: Callable[[str], None]) -> None:
-    """Wait until a driver that was taken over from has ended, or has had the time to."""
-    most = int(PARTING.total_seconds())
-    note(f"{found.driver} is given up to {most} s to store what its workers have …")
-    for _ in range(most):
-        left = _read(store, _claim_path(found.epoch))
-        if left is None or left.ended or is_gone(left):
-            return
-        sleep(1)
-
-
 def _wait_or_refuse(
     store: Store,
     found: Lease,
@@ -172,7 +181,7 @@ def _wait_or_refuse(
             return
         raise UsageError(
             f"another process drives this run: {found.driver}; its clock and the one here differ ({heartbeat}, and it "
-            f"is {now():%H:%M:%S} UTC here). Wait for it to end; commands that have --takeover take it at once"
+            f"is {now():%H:%M:%S} UTC here). Wait for it to end; commands that have --takeover take it over"
         )
     if state == "held":
         raise _held(found, now())
@@ -183,7 +192,7 @@ def _held(lease: Lease, now: datetime) -> UsageError:
     return UsageError(
         f"another process drives this run: {lease.driver} (heartbeat {lease.heartbeat:%H:%M:%S} UTC). "
         f"Wait for it to end, or, if it is gone, try again in {wait:.0f} s; "
-        "commands that have --takeover take it at once"
+        "commands that have --takeover take it over"
     )
 
 

@@ -430,8 +430,9 @@ def _s3_options() -> str:
     Credentials and region are found by botocore; so is the endpoint, which is named here to tell clients apart.
     """
     own: dict[str, Any] = conf.get("s3", {})
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-    if endpoint and not endpoint.startswith(("http://", "https://")):
-        raise UsageError("AWS_ENDPOINT_URL has to begin with http:// or https://, as in http://127.0.0.1:8333")
-    options = {"endpoint_url": endpoint or None} | own
+    name = "AWS_ENDPOINT_URL_S3" if os.environ.get("AWS_ENDPOINT_URL_S3") else "AWS_ENDPOINT_URL"
+    endpoint = os.environ.get(name) or None
+    if endpoint and "endpoint_url" not in own and not endpoint.startswith(("http://", "https://")):
+        raise UsageError(f"{name} has to begin with http:// or https://, as in http://127.0.0.1:8333")
+    options = {"endpoint_url": endpoint} | own
     return json.dumps(options | {"config_kwargs": s3_requests.BOTOCORE | own.get("config_kwargs", {})})

@@ -42,7 +42,7 @@ CREATE MACRO row_key(file, line) AS (file::BIGINT << 40) | line;
 
 _ADD_CASES = """
 INSERT INTO cases
-SELECT case_id, (SELECT count(*) FROM cases) + number
+SELECT case_id, (SELECT coalesce(max(number), 0) FROM cases) + number
 FROM (SELECT unnest($ids) AS case_id, generate_subscripts($ids, 1) AS number)
 WHERE case_id NOT IN (SELECT case_id FROM cases)
 """

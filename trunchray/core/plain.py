@@ -36,23 +36,40 @@ def plain(value: object) -> JsonValue:
 def stable(value: object) -> JsonValue:
     """The value as JSON that is the same in every process: sets, which have no order of their own, are sorted.
 
+    That is, those in mappings, lists, tuples and other sets; what is in objects is as these give it.
+
     Raises:
         ValueError: as for `plain`.
     """
-    plain(value)  # refuses what holds itself, or is too deep to be gone through
-    return plain(_ordered(value))
+    if isinstance(value, Iterator):
+        return plain(value)
+    try:
+        settled = _settled(value, ())
+    except Exception as e:  # whatever somebody else's object raises
+        raise ValueError(f"{_culprit(value)} is not a JSON value: {e}") from e
+    return plain(settled)
 
 
-def _ordered(value: object) -> object:
+def _settled(value: object, holders: tuple[int, ...]) -> object:
+    """The value with its sets as sorted lists; `holders` are the ids of what it is in."""
+    if id(value) in holders:
+        raise ValueError("it holds itself")
+    if len(holders) > LEVELS:
+        raise ValueError(f"it is nested more than {LEVELS} levels deep")
+    inside = (*holders, id(value))
     match value:
         case set() | frozenset():
-            return sorted(map(_ordered, cast("Iterable[object]", value)), key=repr)
+            return sorted((_settled(item, inside) for item in cast("Iterable[object]", value)), key=_spelt)
         case dict():
-            return {key: _ordered(item) for key, item in cast("dict[object, object]", value).items()}
-        case list() | tuple():
-            return [_ordered(item) for item in cast("Iterable[object]", value)]
+            return {key: _settled(item, inside) for key, item in cast("dict[object, object]", value).items()}
+        case list() | tuple() | Iterator():
+            return [_settled(item, inside) for item in cast("Iterable[object]", value)]
         case _:
             return value
+
+
+def _spelt(value: object) -> str:
+    return json.dumps(to_jsonable_python(value, inf_nan_mode="constants"))
 
 
 def _is_deeper(value: JsonValue, levels: int) -> bool:

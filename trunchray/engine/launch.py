@@ -104,7 +104,7 @@ def launch(spec: RunSpec, release: StoredRelease, inputs: Mapping[str, bytes], h
     extended = _extended(folder, spec)  # so is another question
     if how.address is None and (spec.grading or _asks(spec, how)):
         _check(_unfinished(spec.agents, make_plan(extended, index), folder), spec, inputs, how)
-    lease = HeldLease.take(folder.store, takeover=how.takeover, note=how.observer.note)
+    lease = HeldLease.take(folder.store, takeover=how.takeover, pause=how.stop.wait, note=how.observer.note)
     telemetry: Telemetry = SILENCE
     if not folder.store.conditional:
         how.observer.warn(

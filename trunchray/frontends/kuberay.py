@@ -28,8 +28,9 @@ NAME = 47
 _SPOT = (("cloud.google.com/gke-spot", "true"), ("kubernetes.azure.com/scalesetpriority", "spot"), ("spot", "true"))
 """The taints of nodes that may be taken away at any moment; the last is for providers that set none."""
 
-_LABEL = re.compile(r"[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?")
-"""What a name in Kubernetes looks like."""
+_LABEL = "[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+"""What names in Kubernetes are made of."""
+_NAMES = "Kubernetes takes names of small letters, digits and '-', which begin and end with a letter or digit"
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,11 @@ class Pods:
         Raises:
             UsageError: one of them is none.
         """
-        for option, name in [("--namespace", self.namespace), *(("--secret", name) for name in self.secrets)]:
-            if name is not None and not _LABEL.fullmatch(name):
-                raise UsageError(
-                    f"{option} {name!r}: Kubernetes has names of small letters, digits, '-' and '.', which begin and "
-                    "end with a letter or digit"
-                )
+        if self.namespace is not None and not re.fullmatch(_LABEL, self.namespace):
+            raise UsageError(f"--namespace {self.namespace!r}: {_NAMES}, up to 63 characters")
+        for name in self.secrets:
+            if not re.fullmatch(rf"{_LABEL}(\.{_LABEL})*", name):
+                raise UsageError(f"--secret {name!r}: {_NAMES}, of which dots may join several")
 
 
 def job_name(run: str) -> str:

@@ -201,7 +201,7 @@ def test_looking_on_while_a_run_is_driven(slow_run: Path, trunchray: CommandLine
     assert report.code == 0
     assert not report.json["complete"]
     assert "another process drives this run: " in said
-    assert "--takeover take it at once" in said
+    assert "--takeover take it over" in said
     assert provider.asked.total() == CASES
     assert b'"complete": true' in out
     assert "r: complete" in trunchray("status", "runs/r").out

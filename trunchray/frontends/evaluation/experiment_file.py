@@ -62,6 +62,8 @@ def _problem(store: Store, name: str) -> str | None:
     try:
         store.exists(name)
     except StoreError as e:
+        if isinstance(e.__cause__, PermissionError):  # some may write and not read
+            return None
         return f"cannot be written: {e}"
     return None
 

@@ -71,9 +71,9 @@ def _left_out(standings: Sequence[Standing]) -> list[Html]:
     names = [standing.name for standing in standings if standing.cost_per_thousand is None]
     cached = sum(standing.model.cache_hits for standing in standings)
     said = [f"Without a known cost: {', '.join(names)}."] if names else []
-    said += [f"{reason[0].upper()}{reason[1:]}." for reason in unknown_costs([one.model for one in standings])]
+    said += [prose(f"{reason[0].upper()}{reason[1:]}.") for reason in unknown_costs([one.model for one in standings])]
     said += [f"{cached:,} model calls were answered from the cache, at no cost."] if cached else []
-    return [paragraph(prose(sentence)) for sentence in said]
+    return [paragraph(sentence) for sentence in said]
 
 
 def _dollars(usd: float) -> str:
