@@ -96,7 +96,9 @@ def test_a_driver_that_lives_may_store_what_its_workers_have(store: Store, clock
     began = clock()
     third = HeldLease.take(store, takeover=True, now=clock, pause=clock.sleep).lease
     assert clock() - began == PARTING
-    assert (lease := is_driven(store, clock)) and lease.epoch == third.epoch
+    lease = is_driven(store, clock)
+    assert lease
+    assert lease.epoch == third.epoch
     assert clock() - lease.heartbeat < HEARTBEAT
 
     store.write("lease.json", third.model_copy(update={"pid": DEAD}).model_dump_json().encode())

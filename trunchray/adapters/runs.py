@@ -62,8 +62,8 @@ class RunFolder:
         except ValidationError as e:
             raise UsageError(
                 f"{self.uri}/run.json is not a run that this version can read ({first_problem(e).removeprefix(': ')}); "
-                "use the version that started it or, if the file is damaged, restore it from a copy; else choose another "
-                "--run-id"
+                "use the version that started it or, if the file is damaged, restore it from a copy; else choose "
+                "another --run-id"
             ) from e
 
     def freeze(self, spec: RunSpec, *, first: bool = False) -> None:
