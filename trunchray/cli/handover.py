@@ -94,10 +94,10 @@ class ToJobs:
 
     def _show(self, job: RayJob, config: str, *, new: bool) -> None:
         at = self._at(job)
-        lines = {"job": f"{job.id} ({state(job)})", "run": job.run}
-        lines |= {"watch": _watch(job.run)} if job.alive else {}
-        lines |= {"logs": f"trunchray logs {at} --follow"}
-        lines |= {"stop": f"trunchray stop {at}"} if job.alive else {}
+        lines = {"job": f"{job.id} ({state(job)})", "run": job.run, "watch": _watch(job.run)}
+        lines |= {"logs": f"trunchray logs {at} --follow", "stop": f"trunchray stop {at}"}
+        if job.status == "failed":  # there may be no run to watch, and there is nothing to stop
+            del lines["watch"], lines["stop"]
         _show(self._output, described(job) | {"config": config, "new": new}, lines)
 
     def _at(self, job: RayJob) -> str:
