@@ -127,6 +127,12 @@ def test_what_names_no_experiment_is_refused(compare: object, why: str):
     assert refusal(compare).startswith(why)
 
 
+def test_a_pipe_is_not_waited_for(tmp_path: Path):
+    """Nobody may ever write to it."""
+    os.mkfifo(tmp_path / "pipe")
+    assert "is a device or the like; name a file" in refusal(tmp_path / "pipe")
+
+
 def test_a_report_is_no_experiment():
     """But it has one."""
     assert "give a file, or a report's `.experiment`" in refusal(concluded({"a": "p"}))

@@ -118,7 +118,10 @@ for number in range(2):
 
 @pytest.mark.parametrize(("off", "verdict"), [("0", "passed"), ("1", "failed")])
 def test_a_program_ends_though_the_last_cases_had_ended(off: str, verdict: str, tmp_path: Path):
-    """What was under way is told and stored; the next call is not begun, whether the gate is passed or not."""
+    """What was under way is told and stored; the next call is not begun, whether the gate is passed or not.
+
+    The same program, given again, goes on from there.
+    """
     (tmp_path / "two.py").write_text(TWO, encoding="utf-8")
     command = [sys.executable, "two.py", off]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
@@ -134,6 +137,12 @@ def test_a_program_ends_though_the_last_cases_had_ended(off: str, verdict: str, 
     assert f"call 0 {verdict}" in told
     assert "KeyboardInterrupt: all cases of 'call 0' had been run; runs/call-0-" in said
     assert not (tmp_path / "begun-1").exists()
+
+    (tmp_path / "begun-0").unlink()
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100, check=False)
+    assert f"call 0 {verdict}" in again.stdout
+    assert not (tmp_path / "begun-0").exists()
+    assert f"call 1 {verdict}" in again.stdout
 
 
 def test_the_second_time_it_ends_at_once(tmp_path: Path):

@@ -120,7 +120,8 @@ def evaluate(
         UsageError: the evaluation cannot be run as asked; nothing was run.
         StoreError: the store refused or lost something; finished work is kept.
         Interrupted: not all cases could be run; the same call continues.
-        KeyboardInterrupt: Ctrl-C or SIGTERM came while the last cases were under way; all of it is run and saved.
+        KeyboardInterrupt: Ctrl-C or SIGTERM came while the last cases were under way; all of it is run and saved, and
+            the same call tells it.
     """
     refuse_running_loop("evaluate")
     spec = read_spec(
@@ -144,14 +145,14 @@ def evaluate(
     if spec.save is not None:
         write_experiment(spec.save, report.experiment)
         _warn_of_errors(spec.save, report, needs_judge(spec.scorers))
-    job.end(report)
     failed = None if report.passed else failure(report)
     if caller.loop is None and caller.stop.is_set():  # by a signal: what follows is not to be begun
         said = (
             f"all cases of {spec.name!r} had been run; {named_from_here(report.run)} has what came of them, and the "
-            "same call would run them anew"
+            "same call tells it without running them again"
         )
         raise KeyboardInterrupt(said) from failed
+    job.end(report)
     if failed:
         raise failed
     return report

@@ -112,6 +112,8 @@ def _experiment(compare: Comparable) -> tuple[str, Experiment | None]:
 
 def _read(location: str, where: str) -> Experiment | None:
     store, name = _opened("compare", location)
+    if store.folder and (path := store.folder / name).exists() and not (path.is_file() or path.is_dir()):
+        raise UsageError(f"{where}: is a device or the like; name a file, or leave `compare` out")
     try:
         content = store.read(name)
     except FileNotFoundError:
